@@ -1,0 +1,29 @@
+# Everything a newcomer runs. Needs Python 3.11+ and make, nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+TORCH := $(shell grep '^torch==' constraints.txt)
+
+.PHONY: test lint types unit bench-speed clean
+
+test: lint types unit
+
+# Reinstalled only when what is installed would change. torch comes first and pinned, so that no dependency
+# pulls in another build of it.
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet $(TORCH)
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[test]'
+	touch $@
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/installed
+	$(BIN)/mypy
+
+unit: .venv/installed
+	$(BIN)/pytest -n 2
+
+clean:
+	rm -rf .venv .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

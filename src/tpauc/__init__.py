@@ -1,0 +1,32 @@
+"""Maximise and measure the Two-way Partial AUC. The public names, nothing else.
+
+Names are imported when first used, so ``import tpauc`` and the metrics need NumPy alone and start at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_MODULE_OF = {
+    "Region": "region",
+    "auc_score": "metrics",
+    "opauc_score": "metrics",
+    "tpauc_score": "metrics",
+    "tpr_dependent_opauc": "metrics",
+}
+
+__all__ = list(_MODULE_OF)
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'tpauc' has no attribute {name!r}")
+    value = getattr(import_module(f"tpauc.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULE_OF])

@@ -1,0 +1,88 @@
+"""The corner of the ROC plot, and how many examples of a class lie in it.
+
+A region asks for ``TPR >= 1 - alpha`` and ``FPR <= beta``. Among ``n+`` positives and ``n-`` negatives it selects the
+``k+ = floor(n+ * alpha)`` lowest-scored positives and the ``k- = floor(n- * beta)`` highest-scored negatives.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tpauc.validation import check_count, check_share
+
+# Far above the rounding error of one product (about 2e-16 relative), far below the distance of any honest product
+# from a whole number: 100 * 0.29 is 28.999999999999996 and must count 29 examples.
+_ROUNDING = 1e-14
+
+
+def hard_mass(total: float, share: float) -> int:
+    """Return ``floor(total * share)``, immune to the rounding of the product.
+
+    Parameters
+    ----------
+    total : float
+        Number of examples of a class, or their total weight.
+    share : float
+        Share of them that the region selects, in (0, 1].
+
+    Examples
+    --------
+    >>> hard_mass(100, 0.29), int(100 * 0.29)
+    (29, 28)
+    """
+    return math.floor(total * share * (1.0 + _ROUNDING))
+
+
+@dataclass(frozen=True)
+class Region:
+    """The corner ``TPR >= 1 - alpha``, ``FPR <= beta``.
+
+    Parameters
+    ----------
+    alpha : float
+        Share of the positives that may be missed, in (0, 1].
+    beta : float
+        Share of the negatives that may raise a false alarm, in (0, 1].
+
+    Examples
+    --------
+    >>> region = Region(alpha=0.1, beta=0.05)
+    >>> region.hard_positives(250), region.hard_negatives(10_000)
+    (25, 500)
+    >>> region.hard_positives(7)
+    Traceback (most recent call last):
+    ...
+    ValueError: alpha=0.1 selects none of the 7 positive examples; at least 10 are needed, or a larger alpha
+    """
+
+    alpha: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", check_share(self.alpha, "alpha"))
+        object.__setattr__(self, "beta", check_share(self.beta, "beta"))
+
+    @property
+    def area(self) -> float:
+        """Geometric area of the corner, ``alpha * beta``."""
+        return self.alpha * self.beta
+
+    def hard_positives(self, n_positive: int) -> int:
+        """Return ``k+``, the number of positives in the region; an error if there are none."""
+        return _at_least_one(n_positive, self.alpha, "alpha", "positive")
+
+    def hard_negatives(self, n_negative: int) -> int:
+        """Return ``k-``, the number of negatives in the region; an error if there are none."""
+        return _at_least_one(n_negative, self.beta, "beta", "negative")
+
+
+def _at_least_one(n: int, share: float, name: str, side: str) -> int:
+    count = hard_mass(check_count(n, f"number of {side} examples", at_least=0), share)
+    if count == 0:
+        needed = math.ceil(1.0 / share * (1.0 - _ROUNDING))
+        raise ValueError(
+            f"{name}={share:g} selects none of the {n} {side} examples; at least {needed} are needed, "
+            f"or a larger {name}"
+        )
+    return count
