@@ -1,0 +1,271 @@
+"""What region-focused losses are compared with: cross-entropy in its imbalanced forms, and truncation.
+
+With ``p`` the probability given to an example's own class (``sigmoid(logit)`` for a positive, ``sigmoid(-logit)`` for a
+negative) and ``n_y`` the size of its class,
+
+| loss | term of an example |
+| --- | --- |
+| `ReweightedCrossEntropy` | -log p / n_y |
+| `FocalLoss` | -(1 - p)^gamma log p |
+| `ClassBalancedCrossEntropy` | -log p (1 - b) / (1 - b^n_y) |
+| `ClassBalancedFocal` | -(1 - p)^gamma log p (1 - b) / (1 - b^n_y) |
+| `TruncatedLoss` | square pair loss, or -log p, on the hardest examples of the batch alone |
+
+Class weights are scaled so that they average 1 over the data they were counted on: learning rates stay comparable. The
+mean runs over the global batch (see `tpauc.distributed`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tpauc.distributed import global_sum, sum_over_processes
+from tpauc.objective import PairObjective, class_weights, pair_risk
+from tpauc.surrogates import Square
+from tpauc.validation import (
+    check_choice,
+    check_count,
+    check_logits_and_labels,
+    check_non_negative,
+    check_open_share,
+    check_share,
+)
+from tpauc.weighting import Hardness, TruncatedSide
+
+
+def _global_mean(terms: torch.Tensor, across_processes: bool) -> torch.Tensor:
+    """Mean over the examples of all processes; 0 with a graph for an empty batch."""
+    count = sum_over_processes(terms.new_tensor(float(terms.numel())), across_processes)
+    return global_sum(terms.sum(), across_processes) / count.clamp_min(1.0)
+
+
+def _wrong_side(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Hardness logits: ``-z`` for a positive, ``z`` for a negative, so that ``1 - p = sigmoid`` of them."""
+    return logits * (1.0 - 2.0 * y)
+
+
+def _cross_entropy(u: torch.Tensor) -> torch.Tensor:
+    """Return ``-log p`` of hardness logits; ``softplus`` would do, were it exact beyond 20."""
+    return -F.logsigmoid(-u)
+
+
+class ReweightedCrossEntropy(nn.Module):
+    """Cross-entropy with each example weighted by ``1/n_y``, so that both classes count alike.
+
+    Parameters
+    ----------
+    n_positive, n_negative : int, optional
+        Class sizes of the training data. Without them the classes are counted in each (global) batch; a batch that
+        lacks a class is then plain cross-entropy.
+    across_processes : bool, default=True
+        Whether the batch is that of all processes together.
+
+    Examples
+    --------
+    >>> ReweightedCrossEntropy()(torch.zeros(4), torch.tensor([1, 0, 0, 0]))
+    tensor(0.6931)
+    """
+
+    def __init__(
+        self, n_positive: int | None = None, n_negative: int | None = None, *, across_processes: bool = True
+    ) -> None:
+        super().__init__()
+        if (n_positive is None) != (n_negative is None):
+            raise ValueError(f"give both n_positive and n_negative, or neither, got {n_positive!r} and {n_negative!r}")
+        self.counts = None
+        if n_positive is not None and n_negative is not None:
+            self.counts = (check_count(n_positive, "n_positive"), check_count(n_negative, "n_negative"))
+        self.across_processes = across_processes
+
+    def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return the mean weighted cross-entropy, a tensor of shape () in the logits' type."""
+        flat_logits, y = check_logits_and_labels(logits, labels)
+        if self.counts is None:
+            n_positive, total = sum_over_processes(
+                torch.stack((y.sum(), y.new_tensor(float(y.numel())))), self.across_processes
+            )
+            both = (n_positive > 0) & (n_positive < total)
+            positive = torch.where(both, total / (2.0 * n_positive), 1.0)
+            negative = torch.where(both, total / (2.0 * (total - n_positive)), 1.0)
+        else:
+            positive, negative = (y.new_tensor(sum(self.counts) / (2.0 * count)) for count in self.counts)
+        weight = y * positive + (1.0 - y) * negative
+        terms = weight * _cross_entropy(_wrong_side(flat_logits, y))
+        return _global_mean(terms, self.across_processes).to(logits.dtype)
+
+    def extra_repr(self) -> str:
+        return f"counts={self.counts}"
+
+
+class FocalLoss(nn.Module):
+    """Cross-entropy times ``(1 - p)^gamma``: easy examples fade out.
+
+    Parameters
+    ----------
+    gamma : float, default=2.0
+        At least 0; 0 is cross-entropy.
+    alpha : float, optional
+        Weight of the positives in (0, 1), the negatives get ``1 - alpha``. Without it both weigh 1.
+    across_processes : bool, default=True
+        Whether the batch is that of all processes together.
+
+    Examples
+    --------
+    >>> FocalLoss(gamma=2.0)(torch.zeros(2), torch.tensor([1, 0]))
+    tensor(0.1733)
+    """
+
+    def __init__(self, gamma: float = 2.0, *, alpha: float | None = None, across_processes: bool = True) -> None:
+        super().__init__()
+        self.gamma = check_non_negative(gamma, "gamma")
+        self.alpha = None if alpha is None else check_open_share(alpha, "alpha")
+        self.across_processes = across_processes
+
+    def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return the mean focal loss, a tensor of shape () in the logits' type."""
+        flat_logits, y = check_logits_and_labels(logits, labels)
+        terms = _focal_terms(flat_logits, y, self.gamma)
+        if self.alpha is not None:
+            terms = terms * (y * self.alpha + (1.0 - y) * (1.0 - self.alpha))
+        return _global_mean(terms, self.across_processes).to(logits.dtype)
+
+    def extra_repr(self) -> str:
+        return f"gamma={self.gamma}, alpha={self.alpha}"
+
+
+def _focal_terms(logits: torch.Tensor, y: torch.Tensor, gamma: float) -> torch.Tensor:
+    u = _wrong_side(logits, y)
+    # (1 - p)^gamma as exp(gamma log(1 - p)): its gradient stays finite where 1 - p underflows
+    return torch.exp(gamma * F.logsigmoid(u)) * _cross_entropy(u)
+
+
+class ClassBalancedFocal(nn.Module):
+    """Focal loss weighted by the inverse *effective number* of examples, ``(1 - b) / (1 - b^n_y)``.
+
+    Parameters
+    ----------
+    n_positive, n_negative : int
+        Class sizes of the training data.
+    beta : float, default=0.9999
+        In [0, 1): 0 weighs both classes alike, towards 1 the weights become ``1/n_y``.
+    gamma : float, default=2.0
+        As in `FocalLoss`.
+    across_processes : bool, default=True
+        Whether the batch is that of all processes together.
+
+    Examples
+    --------
+    >>> ClassBalancedFocal(100, 900, beta=0.99)(torch.zeros(2), torch.tensor([1, 0]))
+    tensor(0.2111)
+    """
+
+    def __init__(
+        self,
+        n_positive: int,
+        n_negative: int,
+        *,
+        beta: float = 0.9999,
+        gamma: float = 2.0,
+        across_processes: bool = True,
+    ) -> None:
+        super().__init__()
+        self.counts = (check_count(n_positive, "n_positive"), check_count(n_negative, "n_negative"))
+        self.beta = check_non_negative(beta, "beta")
+        if self.beta >= 1.0:
+            raise ValueError(f"beta must be in [0, 1), got {beta!r}")
+        self.gamma = check_non_negative(gamma, "gamma")
+        self.across_processes = across_processes
+        inverse = [_inverse_effective_number(count, self.beta) for count in self.counts]
+        scale = sum(self.counts) / sum(count * weight for count, weight in zip(self.counts, inverse, strict=True))
+        self.positive_weight, self.negative_weight = (weight * scale for weight in inverse)
+
+    def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return the mean weighted loss, a tensor of shape () in the logits' type."""
+        flat_logits, y = check_logits_and_labels(logits, labels)
+        weight = y * self.positive_weight + (1.0 - y) * self.negative_weight
+        terms = weight * _focal_terms(flat_logits, y, self.gamma)
+        return _global_mean(terms, self.across_processes).to(logits.dtype)
+
+    def extra_repr(self) -> str:
+        return f"counts={self.counts}, beta={self.beta}, gamma={self.gamma}"
+
+
+def _inverse_effective_number(count: int, beta: float) -> float:
+    """Return ``(1 - beta) / (1 - beta^count)`` without losing the digits of a beta close to 1."""
+    if beta == 0.0:
+        return 1.0
+    return (1.0 - beta) / -math.expm1(count * math.log(beta))
+
+
+class ClassBalancedCrossEntropy(ClassBalancedFocal):
+    """Cross-entropy weighted by the inverse effective number of examples: `ClassBalancedFocal` with ``gamma = 0``.
+
+    Examples
+    --------
+    >>> ClassBalancedCrossEntropy(100, 900, beta=0.0)(torch.zeros(2), torch.tensor([1, 0]))
+    tensor(0.6931)
+    """
+
+    def __init__(
+        self, n_positive: int, n_negative: int, *, beta: float = 0.9999, across_processes: bool = True
+    ) -> None:
+        super().__init__(n_positive, n_negative, beta=beta, gamma=0.0, across_processes=across_processes)
+
+
+class TruncatedLoss(nn.Module):
+    """A loss on the hardest examples of the batch alone.
+
+    Selects the ``floor(n+ * alpha)`` lowest-scored positives and the ``floor(n- * beta)`` highest-scored negatives of
+    the (global) batch, at least one of each. The paper ranks the whole training set once an epoch instead: that is
+    `tpauc.HardExampleSampler` with `tpauc.SquareAUCLoss` or cross-entropy.
+
+    Parameters
+    ----------
+    alpha : float or None
+        Share of the positives; ``None`` takes all of them, the one-way form.
+    beta : float
+        Share of the negatives.
+    loss : {"square", "cross_entropy"}, default="square"
+        The square pair loss over the selected pairs, or the mean cross-entropy over the selected examples.
+    across_processes : bool, default=True
+        Whether the batch is that of all processes together.
+
+    Examples
+    --------
+    >>> logits, labels = torch.tensor([2.0, -1.0, 0.5, -2.0]), torch.tensor([1, 1, 0, 0])
+    >>> TruncatedLoss(0.5, 0.5)(logits, labels)
+    tensor(1.8320)
+    """
+
+    def __init__(
+        self, alpha: float | None, beta: float, *, loss: str = "square", across_processes: bool = True
+    ) -> None:
+        super().__init__()
+        self.loss = check_choice(loss, "loss", ("square", "cross_entropy"))
+        self.objective = PairObjective(
+            TruncatedSide(1.0 if alpha is None else check_share(alpha, "alpha")),
+            TruncatedSide(check_share(beta, "beta")),
+            Square(),
+            "sigmoid",
+            across_processes,
+        )
+
+    def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return the loss of the selected examples, a tensor of shape () in the logits' type."""
+        flat_logits, y = check_logits_and_labels(logits, labels)
+        if self.loss == "square":
+            return pair_risk(flat_logits, y, self.objective).to(logits.dtype)
+        u = _wrong_side(flat_logits, y)
+        with torch.no_grad():
+            weight, _ = class_weights(Hardness.of(u.detach()), y, self.objective)
+            selected = weight.clamp_max(1.0).ceil()
+        count = sum_over_processes(selected.sum(), self.objective.across_processes)
+        total = global_sum((selected * _cross_entropy(u)).sum(), self.objective.across_processes)
+        return (total / count.clamp_min(1.0)).to(logits.dtype)
+
+    def extra_repr(self) -> str:
+        return f"positive={self.objective.positive!r}, negative={self.objective.negative!r}, loss={self.loss!r}"

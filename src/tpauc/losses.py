@@ -1,0 +1,218 @@
+"""Losses over the pair objective: ``loss(logits, labels)``, pure functions of what they are given.
+
+Labels are 0/1 (or -1/1) of any type, logits any floating type, both of shape ``(n,)`` or ``(n, 1)``. A batch that lacks
+a class gives 0 with a zero gradient. Where ``torch.distributed`` is initialised, the loss is that of the global batch,
+and its gradient is scaled so that DistributedDataParallel's average is the gradient of the global batch; every process
+must then call it. ``across_processes=False`` keeps to the local batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from tpauc.distributed import gather_columns
+from tpauc.metrics import tpauc_score
+from tpauc.objective import SCORES, PairObjective, pair_risk
+from tpauc.region import Region
+from tpauc.surrogates import Surrogate, as_surrogate
+from tpauc.validation import check_choice, check_count, check_logits_and_labels
+from tpauc.weighting import TensorFunction, TruncatedSide, Uniform, Weighting, as_weighting
+
+SurrogateLike = str | Surrogate | Callable[[torch.Tensor], torch.Tensor]
+
+
+class TPAUCLoss(nn.Module):
+    """The relaxed two-way partial AUC risk, exact over all pairs of the batch.
+
+    With hardness ``h`` (``1 - f`` for a positive, ``f`` for a negative, ``f = sigmoid(logit)``)
+
+        R = 1/(n+ n-) sum_ij psi+(h_i) psi-(h_j) l(1 - h_i - h_j)
+
+    Parameters
+    ----------
+    weighting : Weighting or callable
+        ``psi`` of both classes, or of the positives if ``negative_weighting`` is given: `Polynomial`, `Exponential`,
+        `Uniform`, `Anchored`, or a function of the hardness.
+    negative_weighting : Weighting or callable, optional
+        ``psi`` of the negatives. ``TPAUCLoss(Uniform(), Polynomial(3.0))`` is the one-way partial AUC.
+    surrogate : str, Surrogate or callable, default="square"
+        Pair loss ``l``: "square", "exponential", "logistic", "hinge", "squared_hinge", an object such as
+        ``Hinge(margin=0.5)``, or an elementwise function of the margin.
+    scores : {"sigmoid", "logit"}, default="sigmoid"
+        What the margin is a difference of: sigmoid scores, as in the paper, or the logits themselves.
+    across_processes : bool, default=True
+        Whether the batch is that of all processes together.
+
+    Examples
+    --------
+    >>> from tpauc import Polynomial
+    >>> logits = torch.tensor([2.0, -1.0, 0.5, -2.0], requires_grad=True)
+    >>> loss = TPAUCLoss(Polynomial(gamma=3.0))(logits, torch.tensor([1, 1, 0, 0]))
+    >>> loss.backward()
+    >>> round(loss.item(), 4), logits.grad.shape
+    (0.4015, torch.Size([4]))
+    """
+
+    def __init__(
+        self,
+        weighting: Weighting | TensorFunction,
+        negative_weighting: Weighting | TensorFunction | None = None,
+        *,
+        surrogate: SurrogateLike = "square",
+        scores: str = "sigmoid",
+        across_processes: bool = True,
+    ) -> None:
+        super().__init__()
+        positive = as_weighting(weighting)
+        negative = positive if negative_weighting is None else as_weighting(negative_weighting, "negative_weighting")
+        self.objective = PairObjective(
+            positive.for_positives(),
+            negative.for_negatives(),
+            as_surrogate(surrogate),
+            check_choice(scores, "scores", SCORES),
+            across_processes,
+        )
+
+    def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return the risk, a tensor of shape () in the logits' type."""
+        flat_logits, y = check_logits_and_labels(logits, labels)
+        return pair_risk(flat_logits, y, self.objective).to(logits.dtype)
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in self.objective._asdict().items())
+
+
+class SquareAUCLoss(TPAUCLoss):
+    """The square surrogate of the whole AUC: `TPAUCLoss` with `Uniform` on both sides.
+
+    Examples
+    --------
+    >>> SquareAUCLoss()(torch.zeros(4), torch.tensor([1, 0, 0, 0]))
+    tensor(1.)
+    """
+
+    def __init__(self, *, across_processes: bool = True) -> None:
+        super().__init__(Uniform(), across_processes=across_processes)
+
+
+class WarmUp(nn.Module):
+    """One loss for the first epochs, another from then on.
+
+    Parameters
+    ----------
+    first, then : nn.Module
+        Losses called as ``loss(logits, labels)``.
+    epochs : int
+        How many epochs use ``first``. 0 uses ``then`` from the start.
+
+    Examples
+    --------
+    >>> from tpauc import Polynomial
+    >>> loss = WarmUp(SquareAUCLoss(), TPAUCLoss(Polynomial(3.0)), epochs=2)
+    >>> loss.set_epoch(2)
+    >>> type(loss.current).__name__
+    'TPAUCLoss'
+    """
+
+    def __init__(self, first: nn.Module, then: nn.Module, epochs: int) -> None:
+        super().__init__()
+        for name, loss in (("first", first), ("then", then)):
+            if not isinstance(loss, nn.Module):
+                raise TypeError(f"{name} must be a loss module such as SquareAUCLoss(), got {loss!r}")
+        self.first, self.then = first, then
+        self.epochs = check_count(epochs, "epochs", at_least=0)
+        self._epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch begins, counted from 0; handed on to losses inside that want to know."""
+        self._epoch = check_count(epoch, "epoch", at_least=0)
+        for loss in (self.first, self.then):
+            tell = getattr(loss, "set_epoch", None)
+            if callable(tell):
+                tell(epoch)
+
+    @property
+    def current(self) -> nn.Module:
+        """The loss of this epoch."""
+        return self.first if self._epoch < self.epochs else self.then
+
+    def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return the current loss."""
+        value: torch.Tensor = self.current(logits, labels)
+        return value
+
+    def get_extra_state(self) -> dict[str, int]:
+        """Return the epoch, so that a resumed run is in the right phase."""
+        return {"epoch": self._epoch}
+
+    def set_extra_state(self, state: dict[str, int]) -> None:
+        """Go on in the epoch of a saved state."""
+        self._epoch = check_count(state["epoch"], "epoch", at_least=0)
+
+
+class EmpiricalRisks(NamedTuple):
+    """The three risks of the paper's bound figures, each a mean over all ``n+ n-`` pairs."""
+
+    relaxed: float
+    truncated: float
+    zero_one: float
+
+
+@torch.no_grad()
+def empirical_risks(
+    logits: torch.Tensor,
+    labels: torch.Tensor,
+    weighting: Weighting | TensorFunction,
+    negative_weighting: Weighting | TensorFunction | None = None,
+    *,
+    alpha: float,
+    beta: float,
+    surrogate: SurrogateLike = "square",
+    across_processes: bool = True,
+) -> EmpiricalRisks:
+    """Return the relaxed, the truncated surrogate and the 0-1 risk of a batch or data set.
+
+    ``relaxed`` is `TPAUCLoss`; ``truncated`` sums the surrogate over the pairs of the region alone; ``zero_one`` is
+    ``1 - TPAUC`` in the same unit. All three are divided by ``n+ n-``, as in the paper's Proposition 2, which gives
+    conditions for ``relaxed >= truncated``; an upper-bound surrogate gives ``truncated >= zero_one``.
+
+    Parameters
+    ----------
+    logits, labels : Tensor of shape (n,) or (n, 1)
+        Both classes must be present and the region must select at least one example of each.
+    weighting, negative_weighting, surrogate, across_processes
+        As in `TPAUCLoss`.
+    alpha, beta : float
+        The region.
+
+    Examples
+    --------
+    >>> from tpauc import Polynomial
+    >>> logits, labels = torch.tensor([2.0, -1.0, 0.5, -2.0]), torch.tensor([1, 1, 0, 0])
+    >>> risks = empirical_risks(logits, labels, Polynomial(3.0), alpha=0.5, beta=0.5)
+    >>> [round(risk, 4) for risk in risks]
+    [0.4015, 0.458, 0.25]
+    """
+    region = Region(alpha, beta)
+    flat_logits, y = check_logits_and_labels(logits, labels)
+    (flat_logits, y), _ = gather_columns(torch.stack((flat_logits, y)), across_processes)
+    n_positive = int(y.sum())
+    n_negative = y.numel() - n_positive
+    share = region.hard_positives(n_positive) * region.hard_negatives(n_negative) / (n_positive * n_negative)
+    relaxed = TPAUCLoss(weighting, negative_weighting, surrogate=surrogate, across_processes=False)
+    truncated = TPAUCLoss(
+        TruncatedSide(region.alpha), TruncatedSide(region.beta), surrogate=surrogate, across_processes=False
+    )
+    tpauc = tpauc_score(
+        y.cpu().numpy(), flat_logits.cpu().numpy().astype(np.float64), alpha=region.alpha, beta=region.beta
+    )
+    return EmpiricalRisks(
+        relaxed=relaxed(flat_logits, y).item(),
+        truncated=share * truncated(flat_logits, y).item(),
+        zero_one=share * (1.0 - tpauc),
+    )

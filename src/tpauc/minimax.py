@@ -1,0 +1,304 @@
+"""The instance-wise saddle-point form of the square TPAUC risk, and its descent-ascent optimiser.
+
+Every product of a positive and a negative moment is a saddle value (the paper's lemma),
+
+    p q = min over a1, a2 of max over b of  1/2 [ w(b, p + q) - w(a1, p) - w(a2, q) ],      w(x, y) = 2 x y - x^2,
+
+and a product with a minus sign exchanges the roles of ``a`` and ``b``. So the risk R, a sum of such products, becomes
+
+    min over theta, a  of  max over b  of   a . zeta1 + b . zeta2 + |a~|^2 - |b~|^2
+
+whose zeta are *linear* in the class moments: a sum over examples, with no pairs. At the saddle every variable equals
+the moment, or the sum of two, that it stands for, and the value is R.
+
+``form="paper"`` is Theorem 1: moments of the scores, six products, ``a`` in R^10 and ``b`` in R^8. ``form="compact"``
+uses the moments of the hardness, ``R = P2 N0 + 2 P1 N1 + P0 N2``: three products, ``a`` in R^6 and ``b`` in R^3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from tpauc.distributed import sum_over_processes
+from tpauc.objective import PairObjective, class_moments
+from tpauc.surrogates import Square
+from tpauc.validation import (
+    check_choice,
+    check_logits_and_labels,
+    check_module,
+    check_non_negative,
+    check_positive,
+    check_step_sizes,
+    check_trainable,
+    check_weight_range,
+)
+from tpauc.weighting import TensorFunction, Weighting, WeightingFunction, as_weighting
+
+
+class Product(NamedTuple):
+    """The term ``factor * first * second`` of the risk, a product of two moments."""
+
+    factor: float
+    first: int
+    second: int
+
+
+# The moments 1/n sum v x^k of each class; in the paper, on scores: c+, f+, f+,2, c-, f-, f-,2.
+POSITIVE_0, POSITIVE_1, POSITIVE_2, NEGATIVE_0, NEGATIVE_1, NEGATIVE_2 = range(6)
+
+# (1 - (f_i - f_j))^2 expanded in the scores, in the order of the paper's proof
+PAPER_PRODUCTS = (
+    Product(1.0, POSITIVE_0, NEGATIVE_0),
+    Product(-2.0, NEGATIVE_0, POSITIVE_1),
+    Product(2.0, POSITIVE_0, NEGATIVE_1),
+    Product(1.0, NEGATIVE_0, POSITIVE_2),
+    Product(1.0, POSITIVE_0, NEGATIVE_2),
+    Product(-2.0, POSITIVE_1, NEGATIVE_1),
+)
+# (h_i + h_j)^2 expanded in the hardness: no minus, so half the variables
+COMPACT_PRODUCTS = (
+    Product(1.0, POSITIVE_2, NEGATIVE_0),
+    Product(2.0, POSITIVE_1, NEGATIVE_1),
+    Product(1.0, POSITIVE_0, NEGATIVE_2),
+)
+FORMS = {"paper": ("score", PAPER_PRODUCTS), "compact": ("hardness", COMPACT_PRODUCTS)}
+
+
+class Player(NamedTuple):
+    """One side of the game, variables ``x`` in [0, upper]: the terms ``x . (zeta @ moments) + quadratic . x^2``."""
+
+    zeta: torch.Tensor  # shape (k, 6)
+    quadratic: torch.Tensor  # shape (k,), above 0 for the descent player, below 0 for the ascent player
+    upper: torch.Tensor  # shape (k,)
+
+    def linear(self, moments: torch.Tensor) -> torch.Tensor:
+        """Return ``zeta @ moments``; written out, because autocast would run a matrix product in half precision."""
+        return (self.zeta * moments).sum(1)
+
+    def optimum(self, moments: torch.Tensor) -> torch.Tensor:
+        """Return the best variables against the given moments: where the derivative in ``x`` vanishes."""
+        return -self.linear(moments) / (2.0 * self.quadratic)
+
+
+def players(products: tuple[Product, ...], bounds: torch.Tensor) -> tuple[Player, Player]:
+    """Write the lemma out for every product; return the descent player's part and the ascent player's.
+
+    ``bounds``, shape (6,), are upper bounds of the moments.
+    """
+    moments = torch.eye(6, dtype=bounds.dtype)
+    descent: list[tuple[float, torch.Tensor]] = []
+    ascent: list[tuple[float, torch.Tensor]] = []
+    for factor, first, second in products:
+        alone, together = (descent, ascent) if factor > 0 else (ascent, descent)
+        alone += [(abs(factor), moments[first]), (abs(factor), moments[second])]
+        together.append((abs(factor), moments[first] + moments[second]))
+
+    def collect(rows: list[tuple[float, torch.Tensor]], sign: float) -> Player:
+        # size/2 * w(x, y) = size (x y - x^2 / 2), with a minus for the descent player
+        sizes = torch.tensor([size for size, _ in rows], dtype=bounds.dtype)
+        stands_for = torch.stack([moment for _, moment in rows])
+        return Player(sign * sizes[:, None] * stands_for, -sign * sizes / 2.0, stands_for @ bounds)
+
+    return collect(descent, -1.0), collect(ascent, 1.0)
+
+
+class MinimaxTPAUCLoss(nn.Module):
+    """The saddle function of Theorem 1: a loss for `descent_ascent`, linear in examples.
+
+    ``a`` (descent) and ``b`` (ascent) are parameters of the loss: they are in its ``state_dict``, and an optimiser must
+    move them. With ``a = b = 0``, as the paper starts, the first step has no gradient for the model;
+    ``start="batch"`` sets them to the saddle of the first training batch (with gradients on) instead. A batch that
+    lacks a class has no pairs: its value is 0 and so is every gradient.
+
+    Parameters
+    ----------
+    weighting, negative_weighting : Weighting or callable
+        As in `tpauc.TPAUCLoss`; ``Uniform()`` on the positive side is the one-way form. The boxes need
+        ``0 <= psi(t) <= psi(1)``. A weighting by rank (`Anchored`) is not a function of the score and has no such
+        form.
+    form : {"paper", "compact"}, default="paper"
+        18 variables on moments of the scores, or 9 on moments of the hardness. Both have the same saddle value.
+    start : {"zero", "batch"}, default="zero"
+        Where ``a`` and ``b`` begin.
+    across_processes : bool, default=True
+        Whether the batch is that of all processes together.
+
+    Examples
+    --------
+    >>> from tpauc import Polynomial, TPAUCLoss
+    >>> logits, labels = torch.tensor([2.0, -1.0, 0.5, -2.0]), torch.tensor([1, 1, 0, 0])
+    >>> loss = MinimaxTPAUCLoss(Polynomial(3.0))
+    >>> loss.move_to_saddle(logits, labels)
+    >>> saddle, risk = loss(logits, labels), TPAUCLoss(Polynomial(3.0))(logits, labels)
+    >>> torch.allclose(saddle, risk)
+    True
+    """
+
+    started: torch.Tensor
+
+    def __init__(
+        self,
+        weighting: Weighting | TensorFunction,
+        negative_weighting: Weighting | TensorFunction | None = None,
+        *,
+        form: str = "paper",
+        start: str = "zero",
+        across_processes: bool = True,
+    ) -> None:
+        super().__init__()
+        positive = _weighting_function(weighting, "weighting")
+        negative = positive
+        if negative_weighting is not None:
+            negative = _weighting_function(negative_weighting, "negative_weighting")
+        self.form = check_choice(form, "form", FORMS)
+        self.start = check_choice(start, "start", ("zero", "batch"))
+        self.objective = PairObjective(positive, negative, Square(), "sigmoid", across_processes)
+        self._moments_of, products = FORMS[self.form]
+        self._players = players(products, _moment_bounds(positive, negative))
+        # Copied once to each device and type that is met, always from the float64 original.
+        self._players_on: dict[tuple[torch.device, torch.dtype], tuple[Player, Player]] = {}
+        self.a, self.b = (nn.Parameter(torch.zeros(len(player.upper))) for player in self._players)
+        self.register_buffer("started", torch.tensor(self.start == "zero"))
+
+    def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return the saddle function at the current ``a`` and ``b``, a tensor of shape () in the logits' type."""
+        moments, has_pairs = self._moments(logits, labels)
+        if self.start == "batch" and self.training and torch.is_grad_enabled() and not self.started and has_pairs:
+            self._set_saddle(moments)
+        value = moments.new_zeros(())
+        for variables, player in self._sides(moments):
+            x = variables.to(moments.dtype)
+            value = value + (x * player.linear(moments) + player.quadratic * x.square()).sum()
+        return (value * has_pairs).to(logits.dtype)
+
+    @torch.no_grad()
+    def move_to_saddle(self, logits: torch.Tensor, labels: torch.Tensor) -> None:
+        """Set ``a`` and ``b`` to the saddle of the given batch, where the value is the pairwise risk."""
+        moments, _ = self._moments(logits, labels)
+        self._set_saddle(moments)
+
+    @torch.no_grad()
+    def project(self) -> None:
+        """Put ``a`` and ``b`` back into their boxes ``[0, c_a]`` and ``[0, c_b]``, which Algorithm 1 leaves out."""
+        for variables, player in self._sides(self.a):
+            variables.copy_(torch.minimum(variables.clamp_min(0.0), player.upper))
+
+    def _moments(self, logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the six moments of the (global) batch, and whether it holds both classes."""
+        flat_logits, y = check_logits_and_labels(logits, labels)
+        counts = sum_over_processes(torch.stack((y.sum(), (1.0 - y).sum())), self.objective.across_processes)
+        moments = class_moments(flat_logits, y, self.objective, of=self._moments_of)
+        return moments.flatten(), (counts > 0).all()
+
+    def _sides(self, like: torch.Tensor) -> tuple[tuple[nn.Parameter, Player], tuple[nn.Parameter, Player]]:
+        kind = (like.device, like.dtype)
+        if kind not in self._players_on:
+            # A validation pass may come first, and autograd could not use what is made in inference mode.
+            with torch.inference_mode(False):
+                descent, ascent = (Player(*(part.to(*kind) for part in player)) for player in self._players)
+            self._players_on[kind] = (descent, ascent)
+        descent, ascent = self._players_on[kind]
+        return (self.a, descent), (self.b, ascent)
+
+    @torch.no_grad()
+    def _set_saddle(self, moments: torch.Tensor) -> None:
+        for variables, player in self._sides(moments):
+            variables.copy_(player.optimum(moments))
+        self.project()
+        self.started.fill_(True)
+
+    def extra_repr(self) -> str:
+        return (
+            f"positive={self.objective.positive!r}, negative={self.objective.negative!r}, "
+            f"form={self.form!r}, start={self.start!r}"
+        )
+
+
+def _weighting_function(weighting: Weighting | TensorFunction, name: str) -> WeightingFunction:
+    function = as_weighting(weighting, name)
+    if not isinstance(function, WeightingFunction):
+        raise ValueError(f"{name} must be a function of the score for the minimax form, got {weighting!r}")
+    check_weight_range(function, name)
+    return function
+
+
+def _moment_bounds(positive: WeightingFunction, negative: WeightingFunction) -> torch.Tensor:
+    """Return the paper's upper bounds of ``c, f, f^2`` for each class: ``v_inf, f_inf, f_inf^2`` with ``f_inf = 1``.
+
+    The mean of ``v f^k`` is at most ``v_inf``, so a weighting above 1 needs the wider box.
+    """
+    bounds = []
+    for weighting in (positive, negative):
+        largest = weighting.supremum()
+        bounds += [largest, max(1.0, largest), max(1.0, largest)]
+    return torch.tensor(bounds, dtype=torch.float64)
+
+
+def descent_ascent(
+    model: nn.Module,
+    loss: MinimaxTPAUCLoss,
+    *,
+    lr: float,
+    dual_lr: float | tuple[float, float],
+    momentum: float = 0.9,
+    weight_decay: float = 0.0,
+    nesterov: bool = True,
+) -> torch.optim.Optimizer:
+    """Return Algorithm 1 as one `torch.optim.SGD`: descent for the model and ``a``, ascent for ``b``, then projection.
+
+    Momentum and weight decay act on the model alone. Being an ordinary optimiser, it works with schedulers, gradient
+    clipping, checkpoints, Lightning and DistributedDataParallel. A scheduler that cycles momentum would give it to
+    ``a`` and ``b`` too: use ``OneCycleLR(..., cycle_momentum=False)``.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model, or its DistributedDataParallel wrapper; it may hold the loss as a part of itself.
+    loss : MinimaxTPAUCLoss
+        The loss whose ``a`` and ``b`` are moved.
+    lr : float
+        Step size of the model, the paper's ``eta_1``.
+    dual_lr : float or (float, float)
+        Step size of ``a`` and ``b``, or of each, ``eta_2`` and ``eta_3``.
+    momentum, weight_decay, nesterov
+        As in `torch.optim.SGD`, but without momentum ``nesterov`` has no effect.
+
+    Examples
+    --------
+    >>> from tpauc import Polynomial
+    >>> model, loss = nn.Linear(3, 1), MinimaxTPAUCLoss(Polynomial(3.0), start="batch")
+    >>> optimizer = descent_ascent(model, loss, lr=0.1, dual_lr=0.1)
+    >>> x, y = torch.eye(3), torch.tensor([1, 0, 0])
+    >>> for _ in range(2):
+    ...     optimizer.zero_grad()
+    ...     loss(model(x), y).backward()
+    ...     optimizer.step()
+    """
+    check_trainable(check_module(model, "model"))
+    if not isinstance(loss, MinimaxTPAUCLoss):
+        raise TypeError(f"loss must be a MinimaxTPAUCLoss, got {type(loss).__name__}")
+    own = [parameter for parameter in model.parameters() if parameter is not loss.a and parameter is not loss.b]
+    a_lr, b_lr = check_step_sizes(dual_lr, "dual_lr")
+    momentum = check_non_negative(momentum, "momentum")
+    plain: dict[str, Any] = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0}
+    groups: list[dict[str, Any]] = [
+        {"params": [parameter for parameter in own if parameter.requires_grad]},
+        {"params": [loss.a], "lr": a_lr, **plain},
+        {"params": [loss.b], "lr": b_lr, "maximize": True, **plain},
+    ]
+    optimizer = torch.optim.SGD(
+        groups,
+        lr=check_positive(lr, "lr"),
+        momentum=momentum,
+        weight_decay=check_non_negative(weight_decay, "weight_decay"),
+        nesterov=nesterov and momentum > 0.0,
+    )
+
+    def project(_optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
+        loss.project()
+
+    optimizer.register_step_post_hook(project)
+    return optimizer

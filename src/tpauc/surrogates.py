@@ -1,0 +1,383 @@
+"""Pair losses l(t), and their mean over all pairs of a batch without the pair matrix.
+
+With ``t = s_i - s_j`` the margin by which positive ``i`` beats negative ``j``, write ``t = c - x_i - x_j``: on sigmoid
+scores ``x`` is the hardness (``1 - f`` or ``f``) and ``c = 1``, on logits ``x`` is the hardness logit and ``c = 0``.
+Every surrogate computes
+
+    R = 1/(n+ n-) sum_ij w_i w_j l(c - x_i - x_j)
+
+together with its derivatives in all ``w`` and ``x``, each in the cheapest way its shape allows:
+
+| surrogate | l(t) | way | cost |
+| --- | --- | --- | --- |
+| `Square` | (1 - t)^2 | moments | O(n) |
+| `ExponentialPair` | exp(-t) | moments | O(n) |
+| `Hinge` | max(0, m - t) | moments if always active, else sorting | O(n) / O(n log n) |
+| `SquaredHinge` | max(0, m - t)^2 | likewise | likewise |
+| `Logistic` | log(1 + exp(-t)) | blocks of pairs | O(n+ n-), bounded memory |
+| `FromCallable` | the user's | blocks of pairs | likewise |
+
+For the square on scores the moments are the whole story: with ``P_k = mean over positives of w x^k`` and ``N_k``
+likewise, ``R = P2 N0 + 2 P1 N1 + P0 N2``, all terms non-negative, so nothing cancels.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+from tpauc.distributed import gather_columns, sum_over_processes
+from tpauc.duality import derivatives
+from tpauc.validation import check_choice, check_positive
+
+_BLOCK_PAIRS = 1 << 20  # pairs in memory at once: 8 MB a matrix in float64
+
+
+class PairMean(NamedTuple):
+    """The mean over all pairs of the global batch, and its derivatives (new tensors) for this process's examples."""
+
+    value: torch.Tensor  # shape ()
+    by_x: torch.Tensor  # shape (n,)
+    by_weight: torch.Tensor  # shape (n,)
+
+
+class Surrogate(ABC):
+    """A pair loss l(t)."""
+
+    @abstractmethod
+    def __call__(self, t: torch.Tensor) -> torch.Tensor:
+        """Return ``l(t)``, elementwise."""
+
+    @abstractmethod
+    def pair_mean(
+        self, x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, *, offset: float, across_processes: bool
+    ) -> PairMean:
+        """Return the weighted mean of ``l(offset - x_i - x_j)`` over pairs, with derivatives.
+
+        Parameters
+        ----------
+        x, weight, y : Tensor of shape (n,)
+            Arguments, weights, and labels 1.0 / 0.0 of this process's examples.
+        offset : float
+            1 on sigmoid scores, 0 on logits.
+        across_processes : bool
+            Whether the pairs are those of all processes' examples together.
+        """
+
+
+# --------------------------------------------------------------------------------------------------------- moments
+
+
+def class_sums(rows: torch.Tensor, members: torch.Tensor, across_processes: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sum each row over the two classes and all processes; also return the class sizes, at least 1 (no 0/0)."""
+    sums = torch.cat((rows @ members.T, members.sum(1, keepdim=True).T))
+    sums = sum_over_processes(sums, across_processes)
+    return sums[:-1], sums[-1].clamp_min(1.0)
+
+
+def class_members(y: torch.Tensor) -> torch.Tensor:
+    """Return the indicators of positives and negatives as rows, shape (2, n)."""
+    members = torch.empty((2, y.shape[0]), dtype=y.dtype, device=y.device)
+    members[0] = y
+    torch.sub(1.0, y, out=members[1])
+    return members
+
+
+def power_rows(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Return the rows ``w``, ``w x``, ``w x^2``, shape (3, n)."""
+    rows = torch.empty((3, x.shape[0]), dtype=x.dtype, device=x.device)
+    rows[0] = weight
+    torch.mul(weight, x, out=rows[1])
+    torch.mul(rows[1], x, out=rows[2])
+    return rows
+
+
+def _power_pair_mean(
+    x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, kernel: torch.Tensor, across_processes: bool
+) -> PairMean:
+    """Pair mean of ``sum_kl kernel[k, l] x_i^k x_j^l``, powers 0 to 2, from six moments."""
+    members = class_members(y)
+    # The class sums of w, w x and w x^2 are all that pairs need to know of each other.
+    sums, counts = class_sums(power_rows(x, weight), members, across_processes)
+    moments = sums / counts  # columns: positives, negatives
+    by_moment = kernel @ moments.flip(1)  # columns: dR/dP_k, dR/dN_k
+    value = moments[:, 0] @ by_moment[:, 0]
+    # Each example's own coefficients, by its class: dR/dw = c0 + c1 x + c2 x^2, dR/dx = w (c1 + 2 c2 x).
+    c0, c1, c2 = (by_moment / counts) @ members
+    c2.mul_(x)
+    by_x = torch.add(c1, c2, alpha=2.0).mul_(weight)
+    by_weight = c1.add_(c2).mul_(x).add_(c0)
+    return PairMean(value, by_x, by_weight)
+
+
+@dataclass(frozen=True)
+class Square(Surrogate):
+    """``l(t) = (1 - t)^2``, the paper's choice.
+
+    Examples
+    --------
+    >>> Square()(torch.tensor([1.0, 0.0, -1.0]))
+    tensor([0., 1., 4.])
+    """
+
+    def __call__(self, t: torch.Tensor) -> torch.Tensor:
+        return (1.0 - t).square()
+
+    def pair_mean(
+        self, x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, *, offset: float, across_processes: bool
+    ) -> PairMean:
+        return _power_pair_mean(x, weight, y, _power_kernel(2, 1.0 - offset, x), across_processes)
+
+
+def _power_kernel(power: int, shift: float, like: torch.Tensor) -> torch.Tensor:
+    """Coefficients of ``(x_i + x_j + shift)^power`` in powers of ``x_i`` (rows) and ``x_j`` (columns)."""
+    if power == 1:
+        table = [[shift, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    else:
+        table = [[shift * shift, 2.0 * shift, 1.0], [2.0 * shift, 2.0, 0.0], [1.0, 0.0, 0.0]]
+    return torch.tensor(table, dtype=like.dtype, device=like.device)
+
+
+@dataclass(frozen=True)
+class ExponentialPair(Surrogate):
+    """``l(t) = exp(-t)``, which separates into one moment a class. On sigmoid scores only: on logits it overflows.
+
+    Examples
+    --------
+    >>> ExponentialPair()(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.3679])
+    """
+
+    def __call__(self, t: torch.Tensor) -> torch.Tensor:
+        return torch.exp(-t)
+
+    def pair_mean(
+        self, x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, *, offset: float, across_processes: bool
+    ) -> PairMean:
+        if offset == 0.0:
+            raise ValueError("surrogate='exponential' overflows on logits; use scores='sigmoid' or 'logistic'")
+        members = class_members(y)
+        growth = torch.exp(x)
+        weighted = weight * growth
+        sums, counts = class_sums(weighted[None], members, across_processes)
+        moments = sums[0] / counts
+        value = math.exp(-offset) * moments.prod()
+        by_moment = math.exp(-offset) * (moments.flip(0) / counts) @ members
+        return PairMean(value, by_moment * weighted, by_moment * growth)
+
+
+# --------------------------------------------------------------------------------- pairs that need to see each other
+
+
+class _Side(NamedTuple):
+    """The examples of one class."""
+
+    x: torch.Tensor
+    weight: torch.Tensor
+
+
+class _Coupling(NamedTuple):
+    """What one class gets from the other: for each of its examples, sum_j w_j l(t_ij) and sum_j w_j dl/dx(t_ij)."""
+
+    loss: torch.Tensor
+    slope: torch.Tensor
+
+
+class _GatheredSurrogate(Surrogate):
+    """A surrogate whose pair sums do not split into sums over classes: processes gather each other's examples."""
+
+    @abstractmethod
+    def _couple(self, positive: _Side, negative: _Side, offset: float) -> tuple[_Coupling, _Coupling]:
+        """Return what the positives get from the negatives, and the negatives from the positives."""
+
+    def pair_mean(
+        self, x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, *, offset: float, across_processes: bool
+    ) -> PairMean:
+        everyone, own = gather_columns(torch.stack((x, weight, y)), across_processes)
+        members = everyone[2] > 0.5
+        positive = _Side(everyone[0][members], everyone[1][members])
+        negative = _Side(everyone[0][~members], everyone[1][~members])
+        by_x, by_weight = torch.zeros_like(everyone[0]), torch.zeros_like(everyone[0])
+        value = x.new_zeros(())
+        n_pairs = positive.x.numel() * negative.x.numel()
+        if n_pairs:
+            to_positive, to_negative = self._couple(positive, negative, offset)
+            value = (positive.weight @ to_positive.loss) / n_pairs
+            for side, mask, coupling in ((positive, members, to_positive), (negative, ~members, to_negative)):
+                by_x[mask] = side.weight * coupling.slope / n_pairs
+                by_weight[mask] = coupling.loss / n_pairs
+        return PairMean(value, by_x[own], by_weight[own])
+
+
+@dataclass(frozen=True)
+class Hinge(_GatheredSurrogate):
+    """``l(t) = max(0, margin - t)``.
+
+    On sigmoid scores with a margin of at least 1 every pair is active and the hinge is linear; with a smaller margin
+    it is piecewise linear, summed by sorting one class and suffix sums.
+
+    Parameters
+    ----------
+    margin : float, default=1.0
+        Above 0.
+
+    Examples
+    --------
+    >>> Hinge(margin=0.5)(torch.tensor([0.0, 0.25, 1.0]))
+    tensor([0.5000, 0.2500, 0.0000])
+    """
+
+    margin: float = 1.0
+    power = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "margin", check_positive(self.margin, "margin"))
+
+    def __call__(self, t: torch.Tensor) -> torch.Tensor:
+        return (self.margin - t).clamp_min(0.0).pow(self.power)
+
+    def pair_mean(
+        self, x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, *, offset: float, across_processes: bool
+    ) -> PairMean:
+        shift = self.margin - offset
+        if offset == 1.0 and shift >= 0.0:  # hardness is never negative, so no pair is beyond the margin
+            return _power_pair_mean(x, weight, y, _power_kernel(self.power, shift, x), across_processes)
+        return super().pair_mean(x, weight, y, offset=offset, across_processes=across_processes)
+
+    def _couple(self, positive: _Side, negative: _Side, offset: float) -> tuple[_Coupling, _Coupling]:
+        shift = self.margin - offset
+        return self._from_others(positive, negative, shift), self._from_others(negative, positive, shift)
+
+    def _from_others(self, own: _Side, others: _Side, shift: float) -> _Coupling:
+        # The expansion below subtracts nearly equal sums where most excesses are small; float64 makes up for it.
+        wide = torch.float64 if own.x.device.type != "mps" else own.x.dtype
+        x, others_x, others_weight = own.x.to(wide), others.x.to(wide), others.weight.to(wide)
+        ordered, order = others_x.sort()
+        # excess = x_j - threshold > 0 holds for a suffix of the sorted others
+        threshold = -shift - x
+        first = torch.searchsorted(ordered, threshold, right=True)
+        mass = _suffix_sums(others_weight[order])[first]
+        mean = _suffix_sums(others_weight[order] * ordered)[first]
+        linear = mean - threshold * mass
+        if self.power == 1:
+            return _Coupling(linear.to(own.x.dtype), mass.to(own.x.dtype))
+        second = _suffix_sums(others_weight[order] * ordered.square())[first]
+        square = second - threshold * (mean + linear)
+        return _Coupling(square.clamp_min(0.0).to(own.x.dtype), (2.0 * linear).to(own.x.dtype))
+
+
+def _suffix_sums(values: torch.Tensor) -> torch.Tensor:
+    """Return the sums of ``values[k:]`` for ``k = 0 ... n``."""
+    return F.pad(values.flip(0).cumsum(0).flip(0), (0, 1))
+
+
+@dataclass(frozen=True)
+class SquaredHinge(Hinge):
+    """``l(t) = max(0, margin - t)^2``; see `Hinge`.
+
+    Examples
+    --------
+    >>> SquaredHinge(margin=0.5)(torch.tensor([0.0, 0.25, 1.0]))
+    tensor([0.2500, 0.0625, 0.0000])
+    """
+
+    power = 2
+
+
+class _BlockSurrogate(_GatheredSurrogate):
+    """A surrogate of any shape: pairs are formed in blocks of bounded size and forgotten again."""
+
+    @abstractmethod
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return ``l(t)`` and ``l'(t)``, elementwise."""
+
+    def _couple(self, positive: _Side, negative: _Side, offset: float) -> tuple[_Coupling, _Coupling]:
+        to_positive = _Coupling(torch.zeros_like(positive.x), torch.zeros_like(positive.x))
+        to_negative = _Coupling(torch.zeros_like(negative.x), torch.zeros_like(negative.x))
+        width = min(negative.x.numel(), _BLOCK_PAIRS)
+        height = max(1, _BLOCK_PAIRS // width)
+        for top in range(0, positive.x.numel(), height):
+            rows = slice(top, top + height)
+            for left in range(0, negative.x.numel(), width):
+                columns = slice(left, left + width)
+                t = offset - positive.x[rows, None] - negative.x[None, columns]
+                loss, slope = self.value_and_slope(t)
+                slope = -slope  # x enters t with a minus
+                to_positive.loss[rows] += loss @ negative.weight[columns]
+                to_positive.slope[rows] += slope @ negative.weight[columns]
+                to_negative.loss[columns] += positive.weight[rows] @ loss
+                to_negative.slope[columns] += positive.weight[rows] @ slope
+        return to_positive, to_negative
+
+
+@dataclass(frozen=True)
+class Logistic(_BlockSurrogate):
+    """``l(t) = log(1 + exp(-t))``; at home on logits (``scores="logit"``).
+
+    Examples
+    --------
+    >>> Logistic()(torch.tensor([0.0, 1.0]))
+    tensor([0.6931, 0.3133])
+    """
+
+    def __call__(self, t: torch.Tensor) -> torch.Tensor:
+        return F.softplus(-t)
+
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return F.softplus(-t), -torch.sigmoid(-t)
+
+
+@dataclass(frozen=True)
+class FromCallable(_BlockSurrogate):
+    """A user's pair loss: a differentiable elementwise function of the margin ``t``.
+
+    Examples
+    --------
+    >>> FromCallable(lambda t: torch.relu(1 - t))(torch.tensor([0.0, 2.0]))
+    tensor([1., 0.])
+    """
+
+    function: Callable[[torch.Tensor], torch.Tensor]
+
+    def __call__(self, t: torch.Tensor) -> torch.Tensor:
+        return self.function(t)
+
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.no_grad():
+            value = self.function(t)
+        if value.shape != t.shape:
+            raise ValueError(
+                f"surrogate must be elementwise: given shape {tuple(t.shape)}, it returned {tuple(value.shape)}"
+            )
+        (slope,) = derivatives(self.function, t, order=1)
+        return value, slope
+
+
+SURROGATES: dict[str, Surrogate] = {
+    "square": Square(),
+    "exponential": ExponentialPair(),
+    "logistic": Logistic(),
+    "hinge": Hinge(),
+    "squared_hinge": SquaredHinge(),
+}
+
+
+def as_surrogate(surrogate: str | Surrogate | Callable[[torch.Tensor], torch.Tensor]) -> Surrogate:
+    """Return a `Surrogate` for a name, a `Surrogate`, or a plain function ``l(t)``.
+
+    Examples
+    --------
+    >>> as_surrogate("square")
+    Square()
+    """
+    if isinstance(surrogate, Surrogate):
+        return surrogate
+    if callable(surrogate) and not isinstance(surrogate, type):
+        return FromCallable(surrogate)
+    return SURROGATES[check_choice(surrogate, "surrogate", SURROGATES)]  # type: ignore[arg-type]

@@ -1,0 +1,368 @@
+"""TPAUCLoss, its surrogates and the objective beneath: value and gradient against the full matrix of pairs."""
+
+import copy
+import itertools
+import pickle
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pair_reference import PAIR_LOSS, PSI, pair_risk
+from tpauc import metrics, surrogates
+from tpauc.losses import SquareAUCLoss, TPAUCLoss, WarmUp, empirical_risks
+from tpauc.surrogates import FromCallable, Hinge, SquaredHinge, Surrogate, as_surrogate
+from tpauc.weighting import Anchored, Exponential, Polynomial, Uniform, Weighting
+
+TIGHT = {"rtol": 1e-10, "atol": 1e-14}  # float64; atol for gradients that vanish exactly
+
+
+def value_and_gradient(loss, logits, labels):
+    z = logits.detach().clone().requires_grad_()
+    value = loss(z, labels)
+    value.backward()
+    return value.detach(), z.grad
+
+
+def assert_equals_pair_sum(loss, logits, labels, psi_positive, psi_negative, pair_loss, scores="sigmoid"):
+    value, gradient = value_and_gradient(loss, logits, labels)
+    expected_value, expected_gradient = pair_risk(logits, labels, psi_positive, psi_negative, pair_loss, scores)
+    torch.testing.assert_close(value, expected_value, **TIGHT)
+    torch.testing.assert_close(gradient, expected_gradient, **TIGHT)
+
+
+WEIGHTINGS = st.one_of(
+    st.floats(1.3, 30.0).map(lambda g: (Polynomial(g), lambda t: PSI["polynomial"](t, g))),
+    st.floats(0.1, 40.0).map(lambda g: (Exponential(g), lambda t: PSI["exponential"](t, g))),
+    st.just((Uniform(), lambda t: PSI["uniform"](t, None))),
+)
+
+
+@st.composite
+def batches(draw, most=14):
+    """Logits and labels in float64 with at least one example of each class, in any order, ties included."""
+    n_positive, n_negative = draw(st.integers(1, most)), draw(st.integers(1, most))
+    value = st.floats(-9.0, 9.0).map(lambda v: round(v, 3))
+    logits = draw(st.lists(value, min_size=n_positive + n_negative, max_size=n_positive + n_negative))
+    labels = draw(st.permutations([1] * n_positive + [0] * n_negative))
+    return torch.tensor(logits, dtype=torch.float64), torch.tensor(labels)
+
+
+@pytest.mark.parametrize("name", ["square", "exponential", "logistic", "hinge", "squared_hinge"])
+@settings(deadline=None, max_examples=40)
+@given(batch=batches(), positive=WEIGHTINGS, negative=WEIGHTINGS)
+def test_every_surrogate_equals_the_pair_sum(name, batch, positive, negative):
+    loss = TPAUCLoss(positive[0], negative[0], surrogate=name)
+    assert_equals_pair_sum(loss, *batch, positive[1], negative[1], PAIR_LOSS[name])
+
+
+@pytest.mark.parametrize("name", ["square", "logistic", "hinge", "squared_hinge"])
+@settings(deadline=None, max_examples=25)
+@given(batch=batches(), weighting=WEIGHTINGS)
+def test_margins_may_be_taken_on_logits(name, batch, weighting):
+    loss = TPAUCLoss(weighting[0], surrogate=name, scores="logit")
+    assert_equals_pair_sum(loss, *batch, weighting[1], weighting[1], PAIR_LOSS[name], scores="logit")
+
+
+@pytest.mark.parametrize(("surrogate", "name"), [(Hinge, "hinge"), (SquaredHinge, "squared_hinge")])
+@settings(deadline=None, max_examples=40)
+@given(batch=batches(), weighting=WEIGHTINGS, margin=st.floats(0.05, 1.5))
+def test_hinges_with_any_margin_equal_the_pair_sum(surrogate, name, batch, weighting, margin):
+    loss = TPAUCLoss(weighting[0], surrogate=surrogate(margin))
+    assert_equals_pair_sum(loss, *batch, weighting[1], weighting[1], lambda t: PAIR_LOSS[name](t, margin))
+
+
+@settings(deadline=None, max_examples=25)
+@given(batch=batches(), positive=WEIGHTINGS)
+def test_a_users_surrogate_and_weighting_equal_the_pair_sum(batch, positive):
+    def cauchy(t):
+        return 1.0 / (1.0 + torch.exp(2 * t)) ** 2
+
+    loss = TPAUCLoss(positive[0], lambda t: torch.sin(t), surrogate=cauchy)
+    assert_equals_pair_sum(loss, *batch, positive[1], torch.sin, cauchy)
+
+
+def test_the_checker_can_fail():
+    logits, labels = torch.tensor([0.3, -0.2, 0.1], dtype=torch.float64), torch.tensor([1, 0, 0])
+
+    def psi(t):
+        return PSI["polynomial"](t, 3.0)
+
+    with pytest.raises(AssertionError):
+        assert_equals_pair_sum(TPAUCLoss(Polynomial(3.0001)), logits, labels, psi, psi, PAIR_LOSS["square"])
+
+
+@pytest.mark.parametrize("name", ["logistic", "hinge"])
+def test_blocks_of_any_size_give_the_same(name, monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(60, generator=generator, dtype=torch.float64)
+    labels = torch.rand(60, generator=generator) < 0.4
+    loss = TPAUCLoss(Exponential(3.0), surrogate=FromCallable(PAIR_LOSS[name]))
+    whole = value_and_gradient(loss, logits, labels)
+    for pairs in (1, 7, 100):
+        monkeypatch.setattr(surrogates, "_BLOCK_PAIRS", pairs)
+        for expected, found in zip(whole, value_and_gradient(loss, logits, labels), strict=True):
+            torch.testing.assert_close(found, expected, **TIGHT)
+
+
+def test_blocks_bound_the_memory(monkeypatch):
+    seen = []
+
+    def watched(t):
+        seen.append(t.numel())
+        return torch.exp(-t)
+
+    monkeypatch.setattr(surrogates, "_BLOCK_PAIRS", 64)
+    TPAUCLoss(Uniform(), surrogate=watched)(torch.zeros(400), torch.arange(400) % 2)
+    assert max(seen) <= 64
+
+
+@settings(deadline=None, max_examples=25)
+@given(batch=batches(), alpha=st.floats(0.1, 1.0), beta=st.floats(0.1, 1.0), tau=st.floats(0.02, 1.0))
+def test_anchored_weights_are_constants_of_the_ranks(batch, alpha, beta, tau):
+    logits, labels = batch
+
+    def psi(share):
+        def weight(h):
+            rank = ((h[:, None] > h).double().sum(1) + 0.5 * (h[:, None] == h).double().sum(1)) / len(h)
+            raw = torch.sigmoid((rank - (1 - share)) / tau)
+            return (raw / raw.mean()).detach()
+
+        return weight
+
+    loss = TPAUCLoss(Anchored(alpha, beta, tau))
+    assert_equals_pair_sum(loss, logits, labels, psi(alpha), psi(beta), PAIR_LOSS["square"])
+
+
+def test_one_way_and_whole_auc_are_special_cases():
+    generator = torch.Generator().manual_seed(3)
+    logits = torch.randn(30, generator=generator, dtype=torch.float64)
+    labels = torch.arange(30) % 3 == 0
+
+    def one(t):
+        return torch.ones_like(t)
+
+    assert_equals_pair_sum(SquareAUCLoss(), logits, labels, one, one, PAIR_LOSS["square"])
+    one_way = TPAUCLoss(Uniform(), Polynomial(3.0))
+    assert_equals_pair_sum(one_way, logits, labels, one, lambda t: t**0.5, PAIR_LOSS["square"])
+
+
+# --------------------------------------------------------------------------------------------------------- numerics
+
+EVERY_SURROGATE = [*surrogates.SURROGATES, Hinge(0.5), SquaredHinge(0.5), lambda t: torch.relu(1 - t)]
+EVERY_WEIGHTING = [Polynomial.from_exponent(0.01), Polynomial(3.0), Polynomial(1.2), Exponential(35.0), Uniform()]
+EVERY_WEIGHTING += [Anchored(0.3, 0.3), Weighting.from_function(torch.sqrt), Weighting.from_penalty(lambda v: v**3)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_extreme_batches_have_finite_losses_and_gradients(dtype):
+    big = 1e4
+    cases = {
+        "saturated": ([big, -big, big, -big], [1, 1, 0, 0]),
+        "one positive": ([0.1, 0.2, -0.3], [1, 0, 0]),
+        "one negative": ([0.1, 0.2, -0.3], [0, 1, 1]),
+        "all equal": ([0.5] * 6, [1, 0, 1, 0, 0, 0]),
+        "no positive": ([0.1, 0.2], [0, 0]),
+        "no negative": ([0.1, 0.2], [1, 1]),
+        "empty": ([], []),
+    }
+    for (name, (logits, labels)), weighting, surrogate in itertools.product(
+        cases.items(), EVERY_WEIGHTING, EVERY_SURROGATE
+    ):
+        z = torch.tensor(logits, dtype=dtype, requires_grad=True)
+        loss = TPAUCLoss(weighting, surrogate=surrogate)(z, torch.tensor(labels, dtype=torch.int64))
+        loss.backward()
+        what = (name, weighting, surrogate)
+        assert loss.dtype == dtype, what
+        assert z.grad is not None, what
+        assert z.grad.dtype == dtype, what
+        assert torch.isfinite(loss), what
+        assert torch.isfinite(z.grad).all(), what
+        if name in ("no positive", "no negative", "empty"):
+            assert loss == 0, what
+            assert (z.grad == 0).all(), what
+
+
+def test_infinite_logits_are_saturated_scores():
+    z = torch.tensor([float("inf"), float("-inf"), 1.0], requires_grad=True)
+    loss = TPAUCLoss(Polynomial(3.0))(z, torch.tensor([1, 0, 0]))
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert torch.isfinite(z.grad).all()
+
+
+@pytest.mark.parametrize("surrogate", ["logistic", "hinge", "square"])
+def test_logit_margins_stay_finite_far_out(surrogate):
+    z = torch.tensor([1e4, -1e4, 1e4, -1e4], requires_grad=True)
+    loss = TPAUCLoss(Anchored(0.5, 0.5), surrogate=surrogate, scores="logit")(z, torch.tensor([1, 1, 0, 0]))
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert torch.isfinite(z.grad).all()
+
+
+@pytest.mark.parametrize("label_type", [torch.bool, torch.uint8, torch.int64, torch.float32, torch.bfloat16])
+def test_labels_of_any_type_and_columns_of_any_shape(label_type):
+    logits = torch.tensor([0.2, -1.0, 0.7, 0.1])
+    labels = torch.tensor([1, 0, 0, 1]).to(label_type)
+    loss = TPAUCLoss(Polynomial(3.0))
+    expected = loss(logits, labels)
+    assert torch.equal(loss(logits[:, None], labels[:, None]), expected)
+    assert torch.equal(loss(torch.stack((logits, logits), 1)[:, 0], labels), expected)  # not contiguous
+    if label_type in (torch.int64, torch.float32):
+        assert torch.equal(loss(logits, 2 * labels - 1), expected)
+
+
+def test_gradient_reaches_a_column_of_logits_through_the_model():
+    model = torch.nn.Linear(3, 1)
+    x = torch.randn(8, 3, generator=torch.Generator().manual_seed(0))
+    TPAUCLoss(Exponential(5.0))(model(x), torch.arange(8) % 2).backward()
+    assert model.weight.grad.abs().sum() > 0
+
+
+def test_half_precision_is_computed_in_float32():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(1000, generator=generator).bfloat16()
+    labels = torch.rand(1000, generator=generator) < 0.1
+    loss = TPAUCLoss(Polynomial(3.0))
+    assert loss(logits, labels) == loss(logits.float(), labels).bfloat16()
+
+
+def test_autocast_does_not_coarsen_the_sums():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(1000, generator=generator)
+    labels = torch.rand(1000, generator=generator) < 0.1
+    loss = TPAUCLoss(Polynomial(3.0))
+    expected = value_and_gradient(loss, logits, labels)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = value_and_gradient(loss, logits, labels)
+    assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+def test_nan_logits_show_in_the_loss():
+    assert torch.isnan(TPAUCLoss(Polynomial(3.0))(torch.tensor([float("nan"), 0.0]), torch.tensor([1, 0])))
+
+
+def test_a_second_derivative_is_refused_and_not_wrong():
+    z = torch.tensor([0.1, 0.2], requires_grad=True)
+    loss = TPAUCLoss(Polynomial(3.0))(z, torch.tensor([1, 0]))
+    with pytest.raises(RuntimeError, match="first derivative only"):
+        torch.autograd.grad(loss, z, create_graph=True)
+
+
+def test_the_loss_is_a_pure_function():
+    loss = TPAUCLoss(Exponential(3.0))
+    logits, labels = torch.tensor([0.2, -0.4, 1.0]), torch.tensor([1, 0, 0])
+    first = loss(logits, labels)
+    loss.eval()
+    with torch.no_grad():
+        assert torch.equal(loss(logits, labels), first)
+    assert not loss.state_dict()
+    assert torch.equal(pickle.loads(pickle.dumps(loss))(logits, labels), first)
+    assert torch.equal(copy.deepcopy(loss)(logits, labels), first)
+    assert "Exponential(gamma=3.0)" in repr(loss)
+
+
+# ----------------------------------------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: TPAUCLoss("polynomial"), TypeError, "weighting must be"),
+        (lambda: TPAUCLoss(Polynomial(3.0), 2.0), TypeError, "negative_weighting must be"),
+        (lambda: TPAUCLoss(Uniform(), surrogate="cubic"), ValueError, "surrogate must be one of 'square'"),
+        (lambda: TPAUCLoss(Uniform(), surrogate=3), ValueError, "surrogate must be one of"),
+        (lambda: TPAUCLoss(Uniform(), scores="probit"), ValueError, "scores must be one of"),
+        (lambda: Hinge(0.0), ValueError, "margin must be above 0"),
+        (lambda: WarmUp(SquareAUCLoss(), "then", 3), TypeError, "then must be a loss module"),
+        (lambda: WarmUp(SquareAUCLoss(), SquareAUCLoss(), -1), ValueError, "epochs must be at least 0"),
+        (lambda: WarmUp(SquareAUCLoss(), SquareAUCLoss(), 1).set_epoch(1.5), TypeError, "epoch must be a whole"),
+    ],
+)
+def test_bad_construction_names_the_argument(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels", "error", "message"),
+    [
+        ([0.1], torch.tensor([1]), TypeError, "logits must be a torch.Tensor"),
+        (torch.zeros(2), [1, 0], TypeError, "labels must be a torch.Tensor"),
+        (torch.zeros(2, dtype=torch.int64), torch.tensor([1, 0]), TypeError, "logits must be floating point"),
+        (torch.zeros(2), torch.tensor([1, 0, 0]), ValueError, "equal length"),
+        (torch.zeros(2, 3), torch.tensor([1, 0]), ValueError, r"logits must have shape \(n,\) or \(n, 1\)"),
+        (torch.zeros(()), torch.tensor(1), ValueError, "logits must have shape"),
+        (torch.zeros(2), torch.tensor([0, 2]), ValueError, "labels must hold only 0/1 or only -1/1, found .* 0, 2"),
+        (torch.zeros(3), torch.tensor([0, 1, -1]), ValueError, "found the values -1, 0, 1"),
+        (torch.zeros(2), torch.tensor([0.0, float("nan")]), ValueError, "nan"),
+        (torch.zeros(2), torch.tensor([0.0, float("inf")]), ValueError, "inf"),
+    ],
+)
+def test_bad_batches_name_the_argument(logits, labels, error, message):
+    with pytest.raises(error, match=message):
+        TPAUCLoss(Polynomial(3.0))(logits, labels)
+
+
+def test_a_surrogate_must_be_elementwise():
+    with pytest.raises(ValueError, match="surrogate must be elementwise"):
+        TPAUCLoss(Uniform(), surrogate=lambda t: t.mean())(torch.zeros(2), torch.tensor([0, 1]))
+
+
+def test_exponential_on_logits_is_refused():
+    with pytest.raises(ValueError, match="overflows on logits"):
+        TPAUCLoss(Uniform(), surrogate="exponential", scores="logit")(torch.zeros(2), torch.tensor([0, 1]))
+
+
+def test_surrogates_by_name_object_or_function():
+    assert as_surrogate("hinge") == Hinge(1.0)
+    assert as_surrogate(Hinge(0.5)) == Hinge(0.5)
+    assert isinstance(as_surrogate(torch.exp), Surrogate)
+    for name, surrogate in surrogates.SURROGATES.items():
+        t = torch.linspace(-2, 2, 9, dtype=torch.float64)
+        torch.testing.assert_close(surrogate(t), PAIR_LOSS[name](t))
+
+
+# ----------------------------------------------------------------------------------------------- warm-up, three risks
+
+
+def test_warm_up_switches_and_remembers():
+    first, then = SquareAUCLoss(), TPAUCLoss(Polynomial(3.0))
+    loss = WarmUp(first, then, epochs=2)
+    logits, labels = torch.tensor([0.3, 0.1, -0.2]), torch.tensor([1, 0, 0])
+    for epoch, current in enumerate((first, first, then, then)):
+        loss.set_epoch(epoch)
+        assert torch.equal(loss(logits, labels), current(logits, labels))
+    resumed = WarmUp(first, then, epochs=2)
+    resumed.load_state_dict(loss.state_dict())
+    assert resumed.current is then
+    assert WarmUp(first, then, epochs=0).current is then
+    nested = WarmUp(first, WarmUp(first, then, epochs=3), epochs=1)
+    nested.set_epoch(3)
+    assert nested.then.current is then
+
+
+def test_three_risks_are_the_papers():
+    generator = torch.Generator().manual_seed(5)
+    logits = torch.randn(60, generator=generator, dtype=torch.float64)
+    labels = torch.arange(60) % 3 == 0
+    risks = empirical_risks(logits, labels, Polynomial(3.0), alpha=0.4, beta=0.3)
+    relaxed, _ = pair_risk(logits, labels, lambda t: t**0.5, lambda t: t**0.5, PAIR_LOSS["square"])
+    positive = torch.sigmoid(logits[labels]).sort().values[: int(20 * 0.4)]
+    negative = torch.sigmoid(logits[~labels]).sort(descending=True).values[: int(40 * 0.3)]
+    margins = positive[:, None] - negative[None, :]
+    assert risks.relaxed == pytest.approx(relaxed.item(), rel=1e-12)
+    assert risks.truncated == pytest.approx(((1 - margins) ** 2).sum().item() / 800, rel=1e-12)
+    assert risks.zero_one == pytest.approx((margins < 0).sum().item() / 800, rel=1e-12)
+    share = 8 * 12 / 800
+    tpauc = metrics.tpauc_score(labels.numpy(), logits.numpy(), alpha=0.4, beta=0.3)
+    assert risks.zero_one == pytest.approx(share * (1 - tpauc), rel=1e-12)
+    assert risks.truncated >= risks.zero_one
+
+
+def test_three_risks_need_both_classes_and_a_region():
+    with pytest.raises(ValueError, match="selects none of the 0 positive"):
+        empirical_risks(torch.zeros(4), torch.zeros(4), Uniform(), alpha=0.5, beta=0.5)
+    with pytest.raises(ValueError, match=r"beta=0.1 selects none of the 3 negative"):
+        empirical_risks(torch.zeros(5), torch.tensor([1, 1, 0, 0, 0]), Uniform(), alpha=0.5, beta=0.1)

@@ -1,0 +1,92 @@
+"""Losses in 2 and 3 real processes: the gradient after DDP's averaging is that of one process with the whole batch."""
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from processes import run_in_processes
+from tpauc.losses import TPAUCLoss, empirical_risks
+from tpauc.surrogates import Hinge
+from tpauc.weighting import Anchored, Exponential, Polynomial, Uniform
+
+# Global batch of 23: shards of unequal size, the last process without positives.
+LABELS = torch.tensor([1, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+SHARDS = {2: [slice(0, 15), slice(15, 23)], 3: [slice(0, 4), slice(4, 14), slice(14, 23)]}
+
+LOSSES = {
+    "polynomial": lambda: TPAUCLoss(Polynomial(3.0)),
+    "heterogeneous": lambda: TPAUCLoss(Polynomial(3.0), Exponential(4.0)),
+    "one-way": lambda: TPAUCLoss(Uniform(), Exponential(4.0)),
+    "exponential": lambda: TPAUCLoss(Exponential(4.0), surrogate="exponential"),
+    "linear hinge": lambda: TPAUCLoss(Polynomial(3.0), surrogate="hinge"),
+    "sorted hinge": lambda: TPAUCLoss(Polynomial(3.0), surrogate=Hinge(0.9)),
+    "blocks": lambda: TPAUCLoss(Polynomial(3.0), surrogate="logistic"),
+    "anchored": lambda: TPAUCLoss(Anchored(0.5, 0.4)),
+    "anchored logistic on logits": lambda: TPAUCLoss(Anchored(0.5, 0.4), surrogate="logistic", scores="logit"),
+}
+
+
+def features():
+    return torch.randn(len(LABELS), 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def new_model():
+    model = torch.nn.Linear(4, 1).double()
+    with torch.no_grad():
+        model.weight.copy_(torch.tensor([[0.7, -1.1, 0.4, 0.2]]))
+        model.bias.fill_(-0.3)
+    return model
+
+
+def on_one_process(name):
+    model = new_model()
+    value = LOSSES[name]()(model(features()), LABELS)
+    value.backward()
+    return value.detach(), torch.cat([p.grad.flatten() for p in model.parameters()])
+
+
+def on_this_process(rank, world_size, built_before):
+    """Value and gradient of every loss, built before the process group and after it, and what else sees the shards."""
+    shard = SHARDS[world_size][rank]
+    built_after = {name: make() for name, make in LOSSES.items()}
+    results = {}
+    for when, losses in (("before", built_before), ("after", built_after)):
+        for name, loss in losses.items():
+            model = DistributedDataParallel(new_model())
+            value = loss(model(features()[shard]), LABELS[shard])
+            value.backward()
+            results[f"{name}, built {when}"] = (
+                value.detach(),
+                torch.cat([p.grad.flatten() for p in model.parameters()]),
+            )
+    with torch.no_grad():
+        logits = new_model()(features()[shard])
+    local = TPAUCLoss(Polynomial(3.0), across_processes=False)(logits, LABELS[shard])
+    risks = empirical_risks(logits, LABELS[shard], Polynomial(3.0), alpha=0.5, beta=0.3)
+    return results, local, list(risks)
+
+
+@pytest.mark.parametrize("world_size", [2, 3])
+def test_losses_in_several_processes_are_those_of_one(world_size):
+    assert not dist.is_initialized()
+    built_before = {name: make() for name, make in LOSSES.items()}
+    whole = empirical_risks(new_model()(features()), LABELS, Polynomial(3.0), alpha=0.5, beta=0.3)
+    everywhere = run_in_processes(on_this_process, world_size, built_before)
+    for shard, (results, local, risks) in zip(SHARDS[world_size], everywhere, strict=True):
+        assert len(results) == 2 * len(LOSSES)
+        for name, found in results.items():
+            for part, expected in zip(found, on_one_process(name.split(", built")[0]), strict=True):
+                torch.testing.assert_close(part, expected, rtol=1e-10, atol=1e-14, msg=f"{name}: {part} {expected}")
+        alone = TPAUCLoss(Polynomial(3.0))(new_model()(features()[shard]), LABELS[shard])
+        torch.testing.assert_close(local, alone.detach(), rtol=1e-12, atol=0.0)
+        assert risks == pytest.approx(list(whole), rel=1e-12)
+
+
+def test_the_comparison_can_fail():
+    """A loss that keeps to its shard is off by far more than the tolerance: the tests above see a missing sum."""
+    model = new_model()
+    shard = SHARDS[2][0]
+    alone = TPAUCLoss(Polynomial(3.0))(model(features()[shard]), LABELS[shard])
+    whole, _ = on_one_process("polynomial")
+    assert abs(alone.item() / whole.item() - 1) > 1e-3
