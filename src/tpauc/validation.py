@@ -51,10 +51,11 @@ def check_number(value: float, name: str) -> float:
     NumPy's float16 and float32 are read as they print: ``np.float32(0.7)`` is 0.7, not 0.699999988, so that a share
     selects as many examples as it says.
     """
-    if isinstance(value, bool | np.bool_ | str | bytes):
+    scalar = value[()] if isinstance(value, np.ndarray) else value  # an array of shape () holds a number, others do not
+    if isinstance(scalar, bool | np.bool_ | str | bytes | np.ndarray):
         raise TypeError(f"{name} must be a number, got {value!r}")
     try:
-        number = _as_printed(value)
+        number = _as_printed(scalar)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be a number, got {value!r}") from error
     except OverflowError as error:
@@ -64,11 +65,9 @@ def check_number(value: float, name: str) -> float:
     return number
 
 
-def _as_printed(value: Any) -> float:
-    scalar = value[()] if isinstance(value, np.ndarray) else value
-    if isinstance(scalar, np.float16 | np.float32):
-        return float(np.format_float_scientific(scalar))
-    return float(scalar)
+def _as_printed(scalar: Any) -> float:
+    low_precision = isinstance(scalar, np.float16 | np.float32)
+    return float(np.format_float_scientific(scalar) if low_precision else scalar)
 
 
 def check_positive(value: float, name: str) -> float:
@@ -288,10 +287,9 @@ def check_both_classes(positive: BoolArray, name: str) -> tuple[int, int]:
 
 def check_ratio(ratio: Sequence[float], name: str = "ratio") -> tuple[float, float]:
     """Return ``(positive part, negative part)`` as two floats above 0."""
-    if isinstance(ratio, str | bytes) or not isinstance(ratio, Sequence | np.ndarray) or len(ratio) != 2:
+    if not isinstance(ratio, Sequence | np.ndarray) or len(ratio) != 2:
         raise ValueError(f"{name} must be two numbers, (positive part, negative part), got {ratio!r}")
-    positive_part, negative_part = ratio
-    return check_positive(positive_part, f"{name}[0]"), check_positive(negative_part, f"{name}[1]")
+    return check_positive(ratio[0], f"{name}[0]"), check_positive(ratio[1], f"{name}[1]")
 
 
 def check_replica(num_replicas: int | None, rank: int | None) -> tuple[int, int] | None:
@@ -380,6 +378,14 @@ def check_class_counts(n_positive: int, n_negative: int, name: str) -> None:
         )
 
 
+def check_not_synced(synced: bool) -> None:
+    """Raise if a batch would be added to the gathered state of all processes, and lost with it."""
+    if synced:
+        raise RuntimeError(
+            "the metric holds the state of all processes since sync(); call unsync() before adding a batch"
+        )
+
+
 def check_pair_count(n_positive: int, n_negative: int) -> int:
     """Return the number of pairs if it fits in a signed 64-bit integer."""
     if n_positive * n_negative >= 2**63:
@@ -392,6 +398,7 @@ def check_pair_count(n_positive: int, n_negative: int) -> int:
 
 # --------------------------------------------------------------------------------------------------------- reports
 
+COUNTERS = ("epoch", "step")  # keys of a history that only say when
 _LARGEST_DRAWN = 1e300
 
 
@@ -440,12 +447,19 @@ def check_history(
             raise ValueError(f"history of {name!r} must hold at least one epoch, got an empty list")
         for number, row in enumerate(rows):
             where = f"history of {name!r}, row {number}"
-            if not isinstance(row, Mapping):
-                raise TypeError(f"{where} must be a mapping, got {row!r:.80}")
+            if not isinstance(row, Mapping) or not all(isinstance(key, str) for key in row):
+                raise TypeError(f"{where} must be a mapping with strings as keys, got {row!r:.80}")
             if "epoch" not in row:
                 raise ValueError(f"{where} must have the key 'epoch', found {', '.join(map(repr, row)) or 'no key'}")
             check_number(row["epoch"], f"epoch of {where}")  # type: ignore[arg-type]  # any object: this is the check
+    if not any(is_drawable(row[key]) for rows in runs.values() for row in rows for key in row if key not in COUNTERS):
+        raise ValueError("history must hold a finite number besides the epoch, found none")
     return runs
+
+
+def is_drawable(value: object) -> bool:
+    """Whether a value is a number that fits on an axis."""
+    return isinstance(value, int | float | np.integer | np.floating) and bool(abs(value) <= _LARGEST_DRAWN)
 
 
 def check_page_path(out: str | os.PathLike[str]) -> Path:
@@ -602,3 +616,15 @@ def check_optimizer_fits(optimizer: str, n_minimax: int, loss_parameters: Collec
         raise ValueError(f"a MinimaxTPAUCLoss needs optimizer='minimax', got {optimizer!r}")
     if not n_minimax and loss_parameters:
         raise ValueError(f"loss has parameters that no optimizer here would move: {', '.join(loss_parameters)}")
+
+
+def check_fresh_folder(resume: str, found: object) -> None:
+    """Raise if a run that is not to be resumed would write over a checkpoint."""
+    if resume == "never":
+        raise FileExistsError(f"resume='never', but there is a checkpoint in {found}; choose another out, or remove it")
+
+
+def check_patience(patience: int | None, has_validation: bool) -> None:
+    """Raise if a run is to wait for a better validation TPAUC and has no validation data."""
+    if patience is not None and not has_validation:
+        raise ValueError(f"patience={patience} needs validation data, got validation=None")

@@ -1,0 +1,339 @@
+"""Two-way partial AUC on tensors, accumulated over batches and processes.
+
+Over the ``k+`` lowest-scored positives and the ``k-`` highest-scored negatives,
+
+    TPAUC = (won + tie * tied) / (k+ k-),
+
+where ``won`` and ``tied`` count their pairs with ``s+ > s-`` and ``s+ == s-``: the value of
+:func:`tpauc.metrics.tpauc_score`, found by selection on the device of the tensors. Counts are whole numbers (int64) and
+the result is float64, so it carries a single rounding whatever the type of the scores; float32 on a device without
+float64.
+
+**Bins.** A state of fixed size keeps two histograms instead of the scores. Scores, any finite numbers, fall into bins
+of equal width in ``u``, where
+
+    u(s) = 1 / (4 (1 - s)) for s < 0,    1/4 + s/2 for 0 <= s <= 1,    1 - 1 / (4 s) for s > 1,
+
+increasing from 0 to 1: half of the bins share [0, 1] evenly, the others grow wider with ``|s|`` as ``(1 + |s|)^2``.
+``u`` has no option, so histograms of equal size can always be added. As TPAUC depends on the order alone, scores that
+crowd in a narrow place may be spread by any increasing function first: logits show more than probabilities near 0 or 1.
+
+Write ``b(s)`` for the bin of a score. Every step of ``u`` is a correctly rounded increasing operation, so
+``s <= t`` implies ``b(s) <= b(t)``. Hence
+
+1. the ``k+`` lowest positives fill the bins from below, so how many of them a bin holds is known exactly, and likewise
+   for the ``k-`` highest negatives from above;
+2. ``b(s+) > b(s-)`` implies ``s+ > s-``: the pair is won; ``b(s+) < b(s-)`` implies ``s+ < s-``: it is lost;
+3. a pair in one bin counts something in [0, 1], under every tie rule.
+
+So the exact value lies between that with all pairs of point 3 lost and that with all of them won. The estimate is the
+middle of the two, the error bound half their distance.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torchmetrics import Metric
+from torchmetrics.utilities.distributed import gather_all_tensors
+
+from tpauc.metrics import TIES
+from tpauc.region import Region
+from tpauc.validation import (
+    check_choice,
+    check_class_counts,
+    check_count,
+    check_finite,
+    check_logits_and_labels,
+    check_not_synced,
+    check_pair_count,
+)
+
+
+def two_way_partial_auc(scores: Tensor, labels: Tensor, *, alpha: float, beta: float, ties: str = "half") -> Tensor:
+    """Two-way partial AUC of one set of scores: :func:`tpauc.metrics.tpauc_score` on tensors.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (n,) or (n, 1)
+        Floating point, finite, higher for the positive class; logits or probabilities alike.
+    labels : Tensor of shape (n,) or (n, 1)
+        0/1 or -1/1, as bool, integer or float.
+    alpha, beta : float
+        Share of positives that may be missed, share of negatives that may be false alarms; each in (0, 1].
+    ties : {"half", "optimistic", "pessimistic"}, default="half"
+        What a positive and a negative of equal score count.
+
+    Returns
+    -------
+    Tensor of shape (), float64
+        On the device of the scores, without a gradient.
+
+    Examples
+    --------
+    >>> scores = torch.tensor([0.9, 0.8, 0.6, 0.3, 0.7, 0.4, 0.2, 0.1])
+    >>> labels = torch.tensor([1, 1, 1, 1, 0, 0, 0, 0])
+    >>> two_way_partial_auc(scores, labels, alpha=0.5, beta=0.5)
+    tensor(0.2500, dtype=torch.float64)
+    """
+    region = Region(alpha, beta)
+    tie = TIES[check_choice(ties, "ties", TIES)]
+    return _mean_over_hard_pairs(*_by_class(scores, labels), region, tie)
+
+
+class TwoWayPartialAUC(Metric):
+    """:func:`two_way_partial_auc` accumulated over batches and processes, as a ``torchmetrics.Metric``.
+
+    ``update(scores, labels)`` takes what the function takes. Without ``bins`` every score is kept and ``compute()`` is
+    exact, also over processes with unequal or empty shares of the data. With ``bins`` the state has a fixed size and
+    ``compute()`` is an estimate: the exact value is at most :attr:`error_bound` away, always.
+
+    ``forward`` adds a batch and returns the value of this batch alone, NaN if the region selects nobody in it, as is
+    usual for small batches of rare events; ``compute`` raises a ``ValueError`` in that case.
+
+    Parameters
+    ----------
+    alpha, beta, ties
+        As in :func:`two_way_partial_auc`. Bins cannot tell a tie from a near miss; the bound covers every rule.
+    bins : int, optional
+        Number of bins of each of the two histograms; the module's head says how scores fall into them.
+    **kwargs
+        Of ``torchmetrics.Metric``: ``process_group``, ``sync_on_compute``, ``dist_sync_on_step`` and so on.
+
+    Examples
+    --------
+    >>> metric = TwoWayPartialAUC(alpha=0.5, beta=0.5)
+    >>> metric.update(torch.tensor([0.9, 0.8, 0.6, 0.3]), torch.tensor([1, 1, 1, 1]))
+    >>> metric.update(torch.tensor([0.7, 0.4, 0.2, 0.1]), torch.tensor([0, 0, 0, 0]))
+    >>> metric.compute()
+    tensor(0.2500, dtype=torch.float64)
+
+    In bins the pairs (0.6, 0.7) and (0.3, 0.4) cannot be told apart:
+
+    >>> coarse = TwoWayPartialAUC(alpha=0.5, beta=0.5, bins=8)
+    >>> coarse.update(torch.tensor([0.9, 0.8, 0.6, 0.3, 0.7, 0.4, 0.2, 0.1]), torch.tensor([1, 1, 1, 1, 0, 0, 0, 0]))
+    >>> coarse.compute(), round(coarse.error_bound, 3)
+    (tensor(0.5000, dtype=torch.float64), 0.25)
+    """
+
+    is_differentiable = False
+    higher_is_better = True
+    full_state_update = False
+
+    def __init__(
+        self, alpha: float, beta: float, bins: int | None = None, *, ties: str = "half", **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.region = Region(alpha, beta)
+        self.bins = None if bins is None else check_count(bins, "bins")
+        self.ties = check_choice(ties, "ties", TIES)
+        self._last_bound = torch.tensor(0.0)
+        if self.bins is None:
+            self.positive_scores: list[Tensor] | Tensor
+            self.negative_scores: list[Tensor] | Tensor
+            self.add_state("positive_scores", [], dist_reduce_fx="cat")
+            self.add_state("negative_scores", [], dist_reduce_fx="cat")
+        else:
+            self.positive_counts: Tensor
+            self.negative_counts: Tensor
+            self.add_state("positive_counts", torch.zeros(self.bins, dtype=torch.int64), dist_reduce_fx="sum")
+            self.add_state("negative_counts", torch.zeros(self.bins, dtype=torch.int64), dist_reduce_fx="sum")
+
+    def update(self, scores: Tensor, labels: Tensor) -> None:
+        """Add a batch; it may be empty or hold one class only."""
+        check_not_synced(self._is_synced)
+        positive_scores, negative_scores = _by_class(scores, labels)
+        if self.bins is None:
+            assert isinstance(self.positive_scores, list)
+            assert isinstance(self.negative_scores, list)
+            # Both get a part of every batch, if only an empty one: so joined they are of one type, the widest seen.
+            self.positive_scores.append(positive_scores)
+            self.negative_scores.append(negative_scores)
+        else:
+            self.positive_counts = self.positive_counts + _histogram(positive_scores, self.bins)
+            self.negative_counts = self.negative_counts + _histogram(negative_scores, self.bins)
+
+    def compute(self) -> Tensor:
+        """Return the value over all batches, of all processes; float64, without dimensions."""
+        if self.bins is None:
+            positive_scores, negative_scores = self._joined("positive_scores"), self._joined("negative_scores")
+            return _mean_over_hard_pairs(positive_scores, negative_scores, self.region, TIES[self.ties])
+        value, self._last_bound = _mean_over_binned_pairs(self.positive_counts, self.negative_counts, self.region)
+        return value
+
+    @property
+    def error_bound(self) -> float:
+        """How far ``compute()`` can be from the exact value; 0.0 without ``bins``.
+
+        Calls ``compute()`` if that was not done since the last batch, so ask for it in every process or in none.
+        """
+        if self.bins is None:
+            return 0.0
+        self.compute()
+        return float(self._last_bound)
+
+    def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """Add a batch and return its own value, NaN if the region selects nobody in it.
+
+        The parent puts the state aside while it computes the batch value, in O(all examples so far), and loses it if
+        that raises.
+        """
+        for name, state in self.metric_state.items():
+            # The metrics of a `MetricCollection` share their lists, and each of them is about to add the batch.
+            setattr(self, name, list(state) if isinstance(state, list) else state)
+        self.update(scores, labels)
+        batch = TwoWayPartialAUC(
+            self.region.alpha,
+            self.region.beta,
+            self.bins,
+            ties=self.ties,
+            sync_on_compute=self.dist_sync_on_step,
+            process_group=self.process_group,
+            dist_sync_fn=self.dist_sync_fn,
+            distributed_available_fn=self.distributed_available_fn,
+        )
+        batch.to(scores.device).update(scores, labels)
+        try:
+            value: Tensor = batch.compute()
+        except ValueError:
+            value = torch.full((), math.nan, dtype=_widest_float(scores.device), device=scores.device)
+        # Loggers look for the batch value here. mypy: the parent starts it as None and says no more of its type.
+        self._forward_cache = value  # type: ignore[assignment]
+        return value
+
+    # ------------------------------------------------------------------------- where the parent does not suffice
+
+    @contextmanager
+    def sync_context(self, *args: Any, should_unsync: bool = True, **kwargs: Any) -> Iterator[None]:
+        """Do as the parent, but bring the local state back also when computing raises."""
+        self.sync(*args, **kwargs)
+        try:
+            yield
+        finally:
+            self.unsync(should_unsync=self._is_synced and should_unsync)
+
+    def _sync_dist(
+        self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any | None = None
+    ) -> None:
+        """Gather one float64 tensor for each class from every process.
+
+        The parent sends scores as they are, and float32 where there are none. Processes whose types differ would read
+        each other's bytes wrongly, or abort.
+        """
+        if self.bins is None:
+            self.positive_scores = [self._joined("positive_scores").to(torch.float64)]
+            self.negative_scores = [self._joined("negative_scores").to(torch.float64)]
+        super()._sync_dist(dist_sync_fn, process_group=process_group)
+
+    def _joined(self, name: str) -> Tensor:
+        state: list[Tensor] | Tensor = getattr(self, name)
+        if isinstance(state, Tensor):
+            return state
+        return torch.cat(state) if state else torch.empty(0, device="cpu" if self.compute_on_cpu else self.device)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> TwoWayPartialAUC:
+        """Move the state with the metric, but keep its type: rounded scores would tie, rounded counts be wrong."""
+        computed = self._computed
+        super()._apply(fn, exclude_state=[*self._defaults, *exclude_state])
+        for name, state in self.metric_state.items():
+            moved = [_moved(part, fn) for part in state] if isinstance(state, list) else _moved(state, fn)
+            setattr(self, name, moved)
+        self._computed = None if computed is None else _moved(computed, fn)
+        return self
+
+    def _wrap_compute(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+        """Leave out the parent's warning that ``update`` was not called.
+
+        Without data ``compute`` raises an error that says so; and a process without data, or a state that was loaded,
+        gives the right value.
+        """
+        wrapped = super()._wrap_compute(compute)
+
+        @functools.wraps(compute)
+        def without_warning() -> Any:
+            if self.update_called:
+                return wrapped()
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "The ``compute`` method of metric", UserWarning)
+                return wrapped()
+
+        return without_warning
+
+
+# ----------------------------------------------------------------------------------------------------------- scores
+
+
+def _by_class(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the checked scores of the positives and of the negatives, both new tensors."""
+    flat_scores, zero_one = check_logits_and_labels(scores, labels, logits_name="scores")
+    check_finite(flat_scores, "scores")
+    positive = zero_one > 0
+    return flat_scores[positive], flat_scores[~positive]
+
+
+def _mean_over_hard_pairs(positive_scores: Tensor, negative_scores: Tensor, region: Region, tie: float) -> Tensor:
+    """Mean of ``[s+ > s-] + tie * [s+ == s-]`` over the pairs in the region."""
+    check_class_counts(positive_scores.numel(), negative_scores.numel(), "labels")
+    k_positive = region.hard_positives(positive_scores.numel())
+    k_negative = region.hard_negatives(negative_scores.numel())
+    positives = positive_scores.topk(k_positive, largest=False).values
+    negatives = negative_scores.topk(k_negative).values.flip(0)
+    won = torch.searchsorted(negatives, positives).sum()
+    won_or_tied = torch.searchsorted(negatives, positives, right=True).sum()
+    result_type = _widest_float(won.device)
+    return (won.to(result_type) + tie * (won_or_tied - won).to(result_type)) / (k_positive * k_negative)
+
+
+# ------------------------------------------------------------------------------------------------------------- bins
+
+
+def _histogram(scores: Tensor, bins: int) -> Tensor:
+    """Count the scores in each bin; the module's head defines the bins."""
+    s = scores.to(_widest_float(scores.device))
+    u = torch.where(s < 0, 0.25 / (1 - s), torch.where(s <= 1, 0.25 + 0.5 * s, 1 - 0.25 / s))
+    bin_numbers = (u * bins).to(torch.int64).clamp(max=bins - 1)
+    return torch.bincount(bin_numbers, minlength=bins)
+
+
+def _mean_over_binned_pairs(positive_counts: Tensor, negative_counts: Tensor, region: Region) -> tuple[Tensor, Tensor]:
+    """Return the middle of the values that the histograms allow, and its error bound."""
+    n_positive, n_negative = int(positive_counts.sum()), int(negative_counts.sum())
+    check_class_counts(n_positive, n_negative, "labels")
+    k_positive, k_negative = region.hard_positives(n_positive), region.hard_negatives(n_negative)
+    n_pairs = check_pair_count(k_positive, k_negative)
+    hard_positives = _first(positive_counts, k_positive)
+    hard_negatives = _first(negative_counts.flip(0), k_negative).flip(0)
+    won = (hard_positives * (hard_negatives.cumsum(0) - hard_negatives)).sum()
+    in_one_bin = (hard_positives * hard_negatives).sum()
+    result_type = _widest_float(won.device)
+    lower, upper = won.to(result_type) / n_pairs, (won + in_one_bin).to(result_type) / n_pairs
+    # The two, their middle and the exact value are rounded, by less than 8 eps together. Without a pair in doubt they
+    # are one number, rounded alike.
+    rounding = 8 * torch.finfo(result_type).eps * (in_one_bin > 0)
+    return (lower + upper) / 2, (upper - lower) / 2 + rounding
+
+
+def _first(counts: Tensor, k: int) -> Tensor:
+    """How many of the first ``k`` examples each bin holds."""
+    before = counts.cumsum(0) - counts
+    return (k - before).clamp(min=0).minimum(counts)
+
+
+# ------------------------------------------------------------------------------------------------ types and devices
+
+
+def _widest_float(device: torch.device) -> torch.dtype:
+    """Type of results: Apple's devices have no float64."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def _moved(tensor: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
+    """Put a tensor where ``fn`` would put it, without changing its type."""
+    return tensor.to(fn(tensor.new_empty(0)).device)
