@@ -25,5 +25,17 @@ types: .venv/installed
 unit: .venv/installed
 	$(BIN)/pytest -n 2
 
+# Peers live in an environment of their own: measured against, never depended on. torch first and pinned, as above;
+# the peers without their dependencies, most of which nothing here imports.
+.venv-peers/installed: pyproject.toml constraints.txt benchmarks/peers.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet $(TORCH)
+	.venv-peers/bin/pip install --quiet -c constraints.txt -e . scikit-learn
+	.venv-peers/bin/pip install --quiet --no-deps -r benchmarks/peers.txt
+	touch $@
+
+bench-speed: .venv-peers/installed
+	.venv-peers/bin/python benchmarks/speed.py $(ARGS)
+
 clean:
 	rm -rf .venv .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

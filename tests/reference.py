@@ -1,6 +1,7 @@
 """Plain O(n^2) loops that every fast path is compared with. Imports nothing from tpauc."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -9,8 +10,6 @@ TIE = {"half": 0.5, "optimistic": 1.0, "pessimistic": 0.0}
 
 def hard_count(n, share):
     """floor(n * share) in exact decimal arithmetic, the share read as it is printed."""
-    from fractions import Fraction
-
     exact = Fraction(repr(float(share))) * n
     return math.floor(exact + Fraction(1, 10**12))
 
@@ -48,6 +47,31 @@ def tpr_dependent_opauc(y, s, alpha, beta, ties="half"):
     if easy:
         total += len(easy) * math.fsum(pair_credit(easy[0], n, ties) for n in negatives)
     return total / (len(positives) * n_negative)
+
+
+def weighted_selection(ordered, share, whole):
+    """(score, weight inside) of the first examples of ``ordered`` that make up the share of the weight, exactly."""
+    total = sum(weight for _, weight in ordered)
+    room = Fraction(repr(float(share))) * total
+    if whole:
+        room = Fraction(math.floor(room))
+    inside = []
+    for score, weight in ordered:
+        part = min(weight, room)
+        room -= part
+        inside.append((score, part))
+    return inside
+
+
+def weighted_tpauc(y, s, w, alpha, beta, ties="half"):
+    """TPAUC whose region may cut an example; if all weights are whole numbers its masses are rounded down instead."""
+    rows = [(score, Fraction(float(weight)), label) for score, weight, label in zip(s, w, y, strict=True)]
+    positives = sorted((score, weight) for score, weight, label in rows if label > 0)
+    negatives = sorted(((score, weight) for score, weight, label in rows if label <= 0), reverse=True)
+    whole = all(weight.denominator == 1 for _, weight, _ in rows)
+    positives, negatives = weighted_selection(positives, alpha, whole), weighted_selection(negatives, beta, whole)
+    won = sum(u * v * Fraction(pair_credit(p, n, ties)) for p, u in positives for n, v in negatives)
+    return float(won / (sum(u for _, u in positives) * sum(v for _, v in negatives)))
 
 
 def repeated(values, counts):

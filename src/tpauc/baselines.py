@@ -24,17 +24,18 @@ import torch.nn.functional as F
 from torch import nn
 
 from tpauc.distributed import global_sum, sum_over_processes
-from tpauc.objective import PairObjective, class_weights, pair_risk
+from tpauc.objective import PairObjective, as_batch, pair_risk
 from tpauc.surrogates import Square
 from tpauc.validation import (
     check_choice,
     check_count,
     check_logits_and_labels,
     check_non_negative,
+    check_number,
     check_open_share,
     check_share,
 )
-from tpauc.weighting import Hardness, TruncatedSide
+from tpauc.weighting import TruncatedSide
 
 
 def _global_mean(terms: torch.Tensor, across_processes: bool) -> torch.Tensor:
@@ -174,8 +175,8 @@ class ClassBalancedFocal(nn.Module):
     ) -> None:
         super().__init__()
         self.counts = (check_count(n_positive, "n_positive"), check_count(n_negative, "n_negative"))
-        self.beta = check_non_negative(beta, "beta")
-        if self.beta >= 1.0:
+        self.beta = check_number(beta, "beta")
+        if not 0.0 <= self.beta < 1.0:
             raise ValueError(f"beta must be in [0, 1), got {beta!r}")
         self.gamma = check_non_negative(gamma, "gamma")
         self.across_processes = across_processes
@@ -261,7 +262,7 @@ class TruncatedLoss(nn.Module):
             return pair_risk(flat_logits, y, self.objective).to(logits.dtype)
         u = _wrong_side(flat_logits, y)
         with torch.no_grad():
-            weight, _ = class_weights(Hardness.of(u.detach()), y, self.objective)
+            weight = as_batch(flat_logits.detach(), y, self.objective).weights.value
             selected = weight.clamp_max(1.0).ceil()
         count = sum_over_processes(selected.sum(), self.objective.across_processes)
         total = global_sum((selected * _cross_entropy(u)).sum(), self.objective.across_processes)

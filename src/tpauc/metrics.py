@@ -76,10 +76,10 @@ def tpauc_score(
     tie = TIES[check_choice(ties, "ties", TIES)]
     positive, scores = check_labels_and_scores(y_true, y_score)
     if sample_weight is None:
-        positive_scores, negative_scores = _by_class(positive, scores)
+        n_positive = int(np.count_nonzero(positive))
         value = _mean_over_pairs(
-            _lowest(positive_scores, region.hard_positives(positive_scores.size)),
-            _highest(negative_scores, region.hard_negatives(negative_scores.size)),
+            _lowest(scores.compress(positive), region.hard_positives(n_positive)),
+            _highest_negatives(positive, scores, region.hard_negatives(scores.size - n_positive)),
             tie,
         )
     else:
@@ -120,7 +120,7 @@ def opauc_score(
     upper = check_share(beta, "beta")
     lower = check_number(min_fpr, "min_fpr")
     if not 0.0 <= lower < upper:
-        raise ValueError(f"min_fpr must be in [0, beta) = [0, {upper:g}), got {min_fpr!r}")
+        raise ValueError(f"min_fpr must be in [0, beta) = [0, {upper}), got {min_fpr!r}")
     tie = TIES[check_choice(ties, "ties", TIES)]
     positive_scores, negative_scores = _by_class(*check_labels_and_scores(y_true, y_score))
     n_negative = negative_scores.size
@@ -128,7 +128,7 @@ def opauc_score(
     last = Region(1.0, upper).hard_negatives(n_negative)
     if first == last:
         raise ValueError(
-            f"no negative lies between min_fpr={lower:g} and beta={upper:g}: there are only {n_negative} negatives"
+            f"no negative lies between min_fpr={lower} and beta={upper}: there are only {n_negative} negatives"
         )
     # The `first` highest negatives are the highest of the `last` highest.
     hard_negatives = _lowest(_highest(negative_scores, last), last - first)
@@ -202,8 +202,9 @@ def tpr_dependent_opauc(
 # -------------------------------------------------------------------------------------------------- selected pairs
 
 
-def _by_class(positive: BoolArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    return scores.compress(positive), scores.compress(~positive)
+def _by_class(positive: BoolArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the values of the positives and of the negatives, both new arrays."""
+    return values.compress(positive), values.compress(~positive)
 
 
 def _lowest(values: FloatArray, k: int) -> FloatArray:
@@ -216,10 +217,20 @@ def _highest(values: FloatArray, k: int) -> FloatArray:
     return values if k == values.size else np.partition(values, values.size - k)[values.size - k :]
 
 
+def _highest_negatives(positive: BoolArray, scores: FloatArray, k: int) -> FloatArray:
+    """Return the ``k`` largest scores of negatives in any order, O(n); quicker than to pick the negatives out first."""
+    candidates = np.where(positive, -np.inf, scores)
+    candidates.partition(scores.size - k)
+    return candidates[scores.size - k :]
+
+
 def _mean_over_pairs(positive_scores: FloatArray, negative_scores: FloatArray, tie: float) -> float:
-    """Mean of ``[s+ > s-] + tie * [s+ == s-]`` over all pairs of the two selections."""
+    """Mean of ``[s+ > s-] + tie * [s+ == s-]`` over all pairs of the two selections, which it puts in order."""
     # Searching sorted values in sorted values walks memory forwards, several times faster than jumping about in it.
-    positives, negatives = np.sort(positive_scores), np.sort(negative_scores)
+    # In place: the selections are copies, and new memory costs more than sorting.
+    positives, negatives = positive_scores, negative_scores
+    positives.sort()
+    negatives.sort()
     if positives.size <= negatives.size:
         won = _count(negatives, positives, "left")
         won_or_tied = won if tie == 0.0 else _count(negatives, positives, "right")
@@ -241,18 +252,26 @@ def _count(ordered: FloatArray, queries: FloatArray, side: str) -> int:
 
 
 def _weighted_score(positive: BoolArray, scores: FloatArray, weight: FloatArray, region: Region, tie: float) -> float:
-    repeats = bool((weight == np.floor(weight)).all())
     positive_scores, negative_scores = _by_class(positive, scores)
     positive_weight, negative_weight = _by_class(positive, weight)
-    positive_mass, negative_mass = float(positive_weight.sum()), float(negative_weight.sum())
-    if repeats:
-        positive_target: float = region.hard_positives(int(positive_mass))
-        negative_target: float = region.hard_negatives(int(negative_mass))
+    if _repeats_rows(weight):
+        positive_target: float = region.hard_positives(int(positive_weight.sum()))
+        negative_target: float = region.hard_negatives(int(negative_weight.sum()))
     else:
-        positive_target, negative_target = positive_mass * region.alpha, negative_mass * region.beta
+        # A common factor cancels; this one keeps the sums of huge and of tiny weights within range.
+        positive_weight = positive_weight / positive_weight.max()
+        negative_weight = negative_weight / negative_weight.max()
+        positive_target = float(positive_weight.sum()) * region.alpha
+        negative_target = float(negative_weight.sum()) * region.beta
     hard_positives, positive_inside = _lowest_mass(positive_scores, positive_weight, positive_target)
     hard_negatives, negative_inside = _lowest_mass(-negative_scores, negative_weight, negative_target)
     return _weighted_mean_over_pairs(hard_positives, positive_inside, -hard_negatives, negative_inside, tie)
+
+
+def _repeats_rows(weight: FloatArray) -> bool:
+    """Whether all weights are whole numbers and few enough to be counted one by one in float64."""
+    with np.errstate(over="ignore"):
+        return bool(weight.sum() <= 2.0**53 and (weight == np.floor(weight)).all())
 
 
 def _lowest_mass(values: FloatArray, weight: FloatArray, target: float) -> tuple[FloatArray, FloatArray]:
@@ -293,5 +312,6 @@ def _weighted_mean_over_pairs(
     mass_below = np.concatenate(([0.0], np.cumsum(negative_weight[order])))
     won = mass_below[np.searchsorted(ordered, positive_scores, side="left")]
     won_or_tied = mass_below[np.searchsorted(ordered, positive_scores, side="right")]
-    credit = won + tie * (won_or_tied - won)
-    return float(positive_weight @ credit / (positive_weight.sum() * mass_below[-1]))
+    credit = (won + tie * (won_or_tied - won)) / mass_below[-1]
+    # Weights of a perfect ranking may add up to a little more than 1.
+    return min(float(positive_weight / positive_weight.sum() @ credit), 1.0)

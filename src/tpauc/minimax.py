@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from tpauc.distributed import sum_over_processes
-from tpauc.objective import PairObjective, class_moments
+from tpauc.objective import PairObjective, hardness_moments
 from tpauc.surrogates import Square
 from tpauc.validation import (
     check_choice,
@@ -64,7 +63,11 @@ COMPACT_PRODUCTS = (
     Product(2.0, POSITIVE_1, NEGATIVE_1),
     Product(1.0, POSITIVE_0, NEGATIVE_2),
 )
-FORMS = {"paper": ("score", PAPER_PRODUCTS), "compact": ("hardness", COMPACT_PRODUCTS)}
+FORMS = {"paper": PAPER_PRODUCTS, "compact": COMPACT_PRODUCTS}
+
+# A positive's score is 1 - h, a negative's is h: the scores' moments from those of the hardness.
+SCORES_FROM_HARDNESS = torch.eye(6, dtype=torch.float64)
+SCORES_FROM_HARDNESS[:3, :3] = torch.tensor([[1.0, 0.0, 0.0], [1.0, -1.0, 0.0], [1.0, -2.0, 1.0]])
 
 
 class Player(NamedTuple):
@@ -103,6 +106,15 @@ def players(products: tuple[Product, ...], bounds: torch.Tensor) -> tuple[Player
         return Player(sign * sizes[:, None] * stands_for, -sign * sizes / 2.0, stands_for @ bounds)
 
     return collect(descent, -1.0), collect(ascent, 1.0)
+
+
+class _Game(NamedTuple):
+    """All constants of the saddle function, on one device and of one type."""
+
+    descent: Player
+    ascent: Player
+    both: Player  # the variables of the two one after the other: fewer and larger operations a step
+    scores_from_hardness: torch.Tensor
 
 
 class MinimaxTPAUCLoss(nn.Module):
@@ -156,10 +168,9 @@ class MinimaxTPAUCLoss(nn.Module):
         self.form = check_choice(form, "form", FORMS)
         self.start = check_choice(start, "start", ("zero", "batch"))
         self.objective = PairObjective(positive, negative, Square(), "sigmoid", across_processes)
-        self._moments_of, products = FORMS[self.form]
-        self._players = players(products, _moment_bounds(positive, negative))
+        self._players = players(FORMS[self.form], _moment_bounds(positive, negative))
         # Copied once to each device and type that is met, always from the float64 original.
-        self._players_on: dict[tuple[torch.device, torch.dtype], tuple[Player, Player]] = {}
+        self._games: dict[tuple[torch.device, torch.dtype], _Game] = {}
         self.a, self.b = (nn.Parameter(torch.zeros(len(player.upper))) for player in self._players)
         self.register_buffer("started", torch.tensor(self.start == "zero"))
 
@@ -168,10 +179,9 @@ class MinimaxTPAUCLoss(nn.Module):
         moments, has_pairs = self._moments(logits, labels)
         if self.start == "batch" and self.training and torch.is_grad_enabled() and not self.started and has_pairs:
             self._set_saddle(moments)
-        value = moments.new_zeros(())
-        for variables, player in self._sides(moments):
-            x = variables.to(moments.dtype)
-            value = value + (x * player.linear(moments) + player.quadratic * x.square()).sum()
+        game = self._game(moments)
+        x = torch.cat((self.a, self.b)).to(moments.dtype)
+        value = (x * torch.addcmul(game.both.linear(moments), game.both.quadratic, x)).sum()
         return (value * has_pairs).to(logits.dtype)
 
     @torch.no_grad()
@@ -189,19 +199,25 @@ class MinimaxTPAUCLoss(nn.Module):
     def _moments(self, logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the six moments of the (global) batch, and whether it holds both classes."""
         flat_logits, y = check_logits_and_labels(logits, labels)
-        counts = sum_over_processes(torch.stack((y.sum(), (1.0 - y).sum())), self.objective.across_processes)
-        moments = class_moments(flat_logits, y, self.objective, of=self._moments_of)
-        return moments.flatten(), (counts > 0).all()
+        moments, has_pairs = hardness_moments(flat_logits, y, self.objective)
+        if self.form == "paper":
+            moments = (self._game(moments).scores_from_hardness * moments).sum(1)
+        return moments, has_pairs
 
-    def _sides(self, like: torch.Tensor) -> tuple[tuple[nn.Parameter, Player], tuple[nn.Parameter, Player]]:
+    def _game(self, like: torch.Tensor) -> _Game:
+        """Return the constants in the type and on the device of ``like``."""
         kind = (like.device, like.dtype)
-        if kind not in self._players_on:
+        if kind not in self._games:
             # A validation pass may come first, and autograd could not use what is made in inference mode.
             with torch.inference_mode(False):
                 descent, ascent = (Player(*(part.to(*kind) for part in player)) for player in self._players)
-            self._players_on[kind] = (descent, ascent)
-        descent, ascent = self._players_on[kind]
-        return (self.a, descent), (self.b, ascent)
+                both = Player(*(torch.cat(parts) for parts in zip(descent, ascent, strict=True)))
+                self._games[kind] = _Game(descent, ascent, both, SCORES_FROM_HARDNESS.to(*kind))
+        return self._games[kind]
+
+    def _sides(self, like: torch.Tensor) -> tuple[tuple[nn.Parameter, Player], tuple[nn.Parameter, Player]]:
+        game = self._game(like)
+        return (self.a, game.descent), (self.b, game.ascent)
 
     @torch.no_grad()
     def _set_saddle(self, moments: torch.Tensor) -> None:

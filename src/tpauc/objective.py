@@ -4,8 +4,8 @@ For logits ``z`` and labels, with hardness logits ``u = -z`` for a positive and 
 
     R = 1/(n+ n-) sum_ij psi+(u_i) psi-(u_j) l(c - x_i - x_j),        x = sigmoid(u), c = 1   or   x = u, c = 0
 
-is one number with a gradient in closed form: the surrogate gives dR/dw and dR/dx (`tpauc.surrogates`), the weighting
-gives dw/du (`tpauc.weighting`), and the chain rule is three products. Value and gradient are found in one forward pass;
+is one number with a gradient in closed form: the weighting gives ``psi`` and its slope (`tpauc.weighting`), the
+surrogate sums over pairs and gives dR/dz (`tpauc.surrogates`). Value and gradient are found in one forward pass;
 backward only scales. A batch without one of the classes has no pairs: its value is 0 and so is its gradient.
 """
 
@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import torch
 
 from tpauc.distributed import gather_columns, process_count
-from tpauc.surrogates import Surrogate, class_members, class_sums, power_rows
-from tpauc.weighting import Hardness, RankWeighting, Weighting
+from tpauc.surrogates import Batch, Surrogate, class_moments, power_rows, select_class, turn_power_rows
+from tpauc.weighting import Hardness, RankWeighting, Weighting, Weights
 
 SCORES = ("sigmoid", "logit")
 
@@ -43,19 +43,9 @@ class _PairRisk(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> torch.Tensor:
         with _full_precision(logits.device):
-            sign = torch.rsub(y, 1.0, alpha=2.0)
-            hardness = Hardness.of(logits * sign)
-            weight, weight_slope = class_weights(hardness, y, objective)
-            if objective.scores == "sigmoid":
-                x, x_slope, offset = hardness.value, hardness.rest.mul_(hardness.value), 1.0
-            else:
-                x, x_slope, offset = hardness.logit, torch.ones_like(hardness.logit), 0.0
-            mean = objective.surrogate.pair_mean(
-                x, weight, y, offset=offset, across_processes=objective.across_processes
-            )
-            gradient = mean.by_x.mul_(x_slope).addcmul_(mean.by_weight, weight_slope).mul_(sign)
+            mean = objective.surrogate.pair_mean(as_batch(logits, y, objective))
             n_processes = process_count(objective.across_processes)
-        ctx.save_for_backward(gradient if n_processes == 1 else gradient * n_processes)
+        ctx.save_for_backward(mean.by_logit if n_processes == 1 else mean.by_logit * n_processes)
         return mean.value
 
     @staticmethod
@@ -78,68 +68,77 @@ def _refuse_second_derivative() -> None:
         raise RuntimeError("this loss has a first derivative only: call backward() or grad() without create_graph=True")
 
 
-def class_weights(hardness: Hardness, y: torch.Tensor, objective: PairObjective) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return every example's weight and its derivative in the hardness logit, each class by its own weighting."""
+def as_batch(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> Batch:
+    """Return the hardness of examples with the given logits, and their weights, each class by its own weighting."""
+    hardness = Hardness.of(torch.rsub(y, 1.0, alpha=2.0).mul_(logits))  # u = (1 - 2 y) z
     positive, negative = objective.positive, objective.negative
     if positive == negative and not isinstance(positive, RankWeighting):
-        return positive.weigh(hardness)
-    of_positives = _weights_in_class(hardness, y > 0.5, positive, objective.across_processes)
-    of_negatives = _weights_in_class(hardness, y < 0.5, negative, objective.across_processes)
-    # lerp is exact at its two ends.
-    weight, slope = (torch.lerp(n, p, y) for p, n in zip(of_positives, of_negatives, strict=True))
-    return weight, slope
+        weights = positive.weigh(hardness)
+    else:
+        weights = _blended(
+            _weights_in_class(hardness, y > 0.5, positive, objective.across_processes),
+            _weights_in_class(hardness, y < 0.5, negative, objective.across_processes),
+            y,
+        )
+    return Batch(hardness, weights, y, objective.scores, objective.across_processes)
 
 
 def _weights_in_class(
     hardness: Hardness, members: torch.Tensor, weighting: Weighting, across_processes: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> Weights:
     """Weights that are right for the members of a class; what stands at the others is not used."""
     if not isinstance(weighting, RankWeighting):
         return weighting.weigh(hardness)
     everyone, own = gather_columns(hardness.logit[members], across_processes)
     weight = torch.zeros_like(hardness.logit)
     weight[members] = weighting(everyone)[own]
-    return weight, torch.zeros_like(hardness.logit)
+    return Weights(weight)
+
+
+def _blended(of_positives: Weights, of_negatives: Weights, y: torch.Tensor) -> Weights:
+    """Take the positives' weights at the positives, the negatives' at the negatives; lerp is exact at its ends."""
+    value = torch.lerp(of_negatives.value, of_positives.value, y)
+    slopes = [weights.slope() for weights in (of_negatives, of_positives)]
+    if slopes[0] is None and slopes[1] is None:
+        return Weights(value)
+    first, second = (torch.zeros_like(value) if slope is None else slope for slope in slopes)
+    return Weights(value, bend=torch.lerp(first, second, y))
 
 
 # --------------------------------------------------------------------------------------------------------- moments
 
 
-def class_moments(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective, *, of: str) -> torch.Tensor:
-    """Return the mean of ``w x^k``, ``k = 0, 1, 2``, over each class, with gradient.
+def hardness_moments(
+    logits: torch.Tensor, y: torch.Tensor, objective: PairObjective
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the means of ``w h^k``, ``k = 0, 1, 2``, over positives and negatives, shape (6,), with gradient.
 
-    ``of="score"`` takes ``x = f`` for both classes, ``of="hardness"`` takes ``x = 1 - f`` for positives. The result has
-    shape (2, 3), positives first.
+    Also returns whether the global batch has both classes, a boolean of shape ().
     """
-    moments: torch.Tensor = _ClassMoments.apply(logits, y, objective, of)  # type: ignore[no-untyped-call]
-    return moments
+    moments, has_pairs = _HardnessMoments.apply(logits, y, objective)  # type: ignore[no-untyped-call]
+    return moments, has_pairs
 
 
-class _ClassMoments(torch.autograd.Function):
+class _HardnessMoments(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, logits: torch.Tensor, y: torch.Tensor, objective: PairObjective, of: str) -> torch.Tensor:
+    def forward(
+        ctx: Any, logits: torch.Tensor, y: torch.Tensor, objective: PairObjective
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         with _full_precision(logits.device):
-            sign = torch.rsub(y, 1.0, alpha=2.0)
-            hardness = Hardness.of(logits * sign)
-            weight, weight_slope = class_weights(hardness, y, objective)
-            x = hardness.value if of == "hardness" else torch.lerp(hardness.value, hardness.rest, y)
-            members = class_members(y)
-            rows = power_rows(x, weight)
-            sums, counts = class_sums(rows, members, objective.across_processes)
-            # d(w x^k)/dlogit = x^k dw/dlogit + k w x^(k-1) dx/dlogit; dx/dlogit = x (1 - x) times the sign of x in z
-            by_logit = power_rows(x, weight_slope * sign)
-            x_slope = hardness.value * hardness.rest
-            if of == "hardness":
-                x_slope *= sign
-            by_logit[1].addcmul_(rows[0], x_slope)
-            by_logit[2].addcmul_(rows[1], x_slope, value=2.0)
-        ctx.n_processes = process_count(objective.across_processes)
-        ctx.save_for_backward(by_logit, members, counts)
-        return (sums / counts).T
+            ctx.batch = as_batch(logits, y, objective)
+            rows = power_rows(ctx.batch)
+            ctx.moments = class_moments(rows, y, objective.across_processes)
+            turned = turn_power_rows(rows, ctx.batch)
+        has_pairs = (ctx.moments.sizes > 0).all()
+        ctx.mark_non_differentiable(has_pairs)
+        ctx.save_for_backward(turned)
+        return ctx.moments.value.T.reshape(-1), has_pairs
 
     @staticmethod
-    def backward(ctx: Any, grad_output: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: Any, grad_output: torch.Tensor, _: Any) -> tuple[torch.Tensor, None, None]:
         _refuse_second_derivative()
-        by_logit, members, counts = ctx.saved_tensors
-        per_example = (grad_output.T / counts) @ members  # shape (3, n): each example's share in its class's moments
-        return per_example.mul_(by_logit).sum(0) * ctx.n_processes, None, None, None
+        (turned,) = ctx.saved_tensors
+        with _full_precision(turned.device):
+            coefficients = ctx.moments.per_example(grad_output.reshape(2, 3).T)
+            gradient = select_class(coefficients @ turned, ctx.batch)
+        return gradient * process_count(ctx.batch.across_processes), None, None

@@ -6,32 +6,35 @@ A region asks for ``TPR >= 1 - alpha`` and ``FPR <= beta``. Among ``n+`` positiv
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
 from tpauc.validation import check_count, check_share
 
-# Far above the rounding error of one product (about 2e-16 relative), far below the distance of any honest product
-# from a whole number: 100 * 0.29 is 28.999999999999996 and must count 29 examples.
-_ROUNDING = 1e-14
+# 100 * 0.29 is 28.999999999999996 and must count 29 examples; so must 10_000 * (1 - 0.9999) count one, though that
+# share is 1.1e-17 below 0.0001. A share k/n or 1 - k/n, its padding and the product with n together err by at most
+# 1.2 * 2**-52 of n, which this exceeds. With up to 10**7 examples it adds less than 5e-9 to the product: no share k/m
+# with m up to 10**7, whose product with n is at least 1e-7 away from the next whole number, is rounded up by it.
+_ROUNDING = 2.0**-51
 
 
 def hard_mass(total: float, share: float) -> int:
-    """Return ``floor(total * share)``, immune to the rounding of the product.
+    """Return ``floor(total * share)``, immune to the rounding of the share and of the product.
 
     Parameters
     ----------
     total : float
         Number of examples of a class, or their total weight.
     share : float
-        Share of them that the region selects, in (0, 1].
+        Share of them that the region selects, in [0, 1].
 
     Examples
     --------
     >>> hard_mass(100, 0.29), int(100 * 0.29)
     (29, 28)
     """
-    return math.floor(total * share * (1.0 + _ROUNDING))
+    return math.floor(total * min(share + _ROUNDING, 1.0))
 
 
 @dataclass(frozen=True)
@@ -80,9 +83,9 @@ class Region:
 def _at_least_one(n: int, share: float, name: str, side: str) -> int:
     count = hard_mass(check_count(n, f"number of {side} examples", at_least=0), share)
     if count == 0:
-        needed = math.ceil(1.0 / share * (1.0 - _ROUNDING))
+        guess = math.floor(1.0 / (share + _ROUNDING))
+        needed = next(enough for enough in itertools.count(guess) if hard_mass(enough, share) > 0)
         raise ValueError(
-            f"{name}={share:g} selects none of the {n} {side} examples; at least {needed} are needed, "
-            f"or a larger {name}"
+            f"{name}={share} selects none of the {n} {side} examples; at least {needed} are needed, or a larger {name}"
         )
     return count

@@ -6,7 +6,7 @@ Every surrogate computes
 
     R = 1/(n+ n-) sum_ij w_i w_j l(c - x_i - x_j)
 
-together with its derivatives in all ``w`` and ``x``, each in the cheapest way its shape allows:
+together with its derivative in every example's logit, in the cheapest way its shape allows:
 
 | surrogate | l(t) | way | cost |
 | --- | --- | --- | --- |
@@ -23,6 +23,7 @@ likewise, ``R = P2 N0 + 2 P1 N1 + P0 N2``, all terms non-negative, so nothing ca
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -35,16 +36,43 @@ import torch.nn.functional as F
 from tpauc.distributed import gather_columns, sum_over_processes
 from tpauc.duality import derivatives
 from tpauc.validation import check_choice, check_positive
+from tpauc.weighting import Hardness, Weights
 
 _BLOCK_PAIRS = 1 << 20  # pairs in memory at once: 8 MB a matrix in float64
 
 
+class Batch(NamedTuple):
+    """The examples of this process, and what a pair is made of."""
+
+    hardness: Hardness
+    weights: Weights
+    y: torch.Tensor  # 1.0 for a positive, 0.0 for a negative
+    scores: str  # "sigmoid": x is the hardness; "logit": x is its logit
+    across_processes: bool  # whether pairs are those of all processes' examples together
+
+    @property
+    def x(self) -> torch.Tensor:
+        """What pairs add up."""
+        return self.hardness.value if self.scores == "sigmoid" else self.hardness.logit
+
+    @property
+    def offset(self) -> float:
+        """The margin ``c`` of a pair with ``x_i = x_j = 0``."""
+        return 1.0 if self.scores == "sigmoid" else 0.0
+
+    def chain_rule(self, by_x: torch.Tensor, by_weight: torch.Tensor) -> torch.Tensor:
+        """Return the derivative in the logit, given those in ``x`` and ``w``, both negated for positives."""
+        if self.scores == "sigmoid":
+            by_x = by_x * self.hardness.value * self.hardness.rest
+        slope = self.weights.slope()
+        return by_x if slope is None else by_x + by_weight * self.hardness.rest * slope
+
+
 class PairMean(NamedTuple):
-    """The mean over all pairs of the global batch, and its derivatives (new tensors) for this process's examples."""
+    """The mean over all pairs of the global batch, and its derivative in the logits of this process."""
 
     value: torch.Tensor  # shape ()
-    by_x: torch.Tensor  # shape (n,)
-    by_weight: torch.Tensor  # shape (n,)
+    by_logit: torch.Tensor  # shape (n,)
 
 
 class Surrogate(ABC):
@@ -55,65 +83,80 @@ class Surrogate(ABC):
         """Return ``l(t)``, elementwise."""
 
     @abstractmethod
-    def pair_mean(
-        self, x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, *, offset: float, across_processes: bool
-    ) -> PairMean:
-        """Return the weighted mean of ``l(offset - x_i - x_j)`` over pairs, with derivatives.
-
-        Parameters
-        ----------
-        x, weight, y : Tensor of shape (n,)
-            Arguments, weights, and labels 1.0 / 0.0 of this process's examples.
-        offset : float
-            1 on sigmoid scores, 0 on logits.
-        across_processes : bool
-            Whether the pairs are those of all processes' examples together.
-        """
+    def pair_mean(self, batch: Batch) -> PairMean:
+        """Return the weighted mean of ``l(c - x_i - x_j)`` over all pairs, with its derivative."""
 
 
 # --------------------------------------------------------------------------------------------------------- moments
 
 
-def class_sums(rows: torch.Tensor, members: torch.Tensor, across_processes: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sum each row over the two classes and all processes; also return the class sizes, at least 1 (no 0/0)."""
-    sums = torch.cat((rows @ members.T, members.sum(1, keepdim=True).T))
-    sums = sum_over_processes(sums, across_processes)
-    return sums[:-1], sums[-1].clamp_min(1.0)
+class Moments(NamedTuple):
+    """Means of ``w x^k`` over each class of the global batch."""
+
+    value: torch.Tensor  # shape (rows, 2): positives, negatives; 0 for an empty class
+    sizes: torch.Tensor  # shape (2,): how many examples each class has
+
+    def per_example(self, by_moment: torch.Tensor) -> torch.Tensor:
+        """Return what an example's rows are worth, by class, shape (2, rows), given the derivatives in the moments.
+
+        Negated for a positive, whose hardness logit is minus its logit.
+        """
+        return (by_moment / (self.sizes.clamp_min(1.0) * by_moment.new_tensor((-1.0, 1.0)))).T
 
 
-def class_members(y: torch.Tensor) -> torch.Tensor:
-    """Return the indicators of positives and negatives as rows, shape (2, n)."""
+def class_moments(rows: torch.Tensor, y: torch.Tensor, across_processes: bool) -> Moments:
+    """Average each row over the positives and over the negatives of all processes."""
     members = torch.empty((2, y.shape[0]), dtype=y.dtype, device=y.device)
     members[0] = y
     torch.sub(1.0, y, out=members[1])
-    return members
+    sums = torch.cat((rows @ members.T, members.sum(1)[None]))
+    sums = sum_over_processes(sums, across_processes)
+    return Moments(sums[:-1] / sums[-1].clamp_min(1.0), sums[-1])
 
 
-def power_rows(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+def power_rows(batch: Batch) -> torch.Tensor:
     """Return the rows ``w``, ``w x``, ``w x^2``, shape (3, n)."""
+    x = batch.x
     rows = torch.empty((3, x.shape[0]), dtype=x.dtype, device=x.device)
-    rows[0] = weight
-    torch.mul(weight, x, out=rows[1])
+    rows[0] = batch.weights.value
+    torch.mul(rows[0], x, out=rows[1])
     torch.mul(rows[1], x, out=rows[2])
     return rows
 
 
-def _power_pair_mean(
-    x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, kernel: torch.Tensor, across_processes: bool
-) -> PairMean:
+def turn_power_rows(rows: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """Overwrite ``w x^k`` by its derivative in the hardness logit, up to the factor ``1 - t``; on sigmoid scores.
+
+    ``d(w x^k)/du = (1 - t) [ (elasticity + k) w x^k + bend x^k ]``, as ``dx/du = x (1 - x)``. In place, the bend too:
+    new memory costs a large batch more than arithmetic.
+    """
+    bend = batch.weights.bend
+    for power, row in enumerate(rows.unbind()):
+        row.mul_(batch.weights.elasticity + power)
+        if bend is not None:
+            row.add_(bend)
+            bend.mul_(batch.x)
+    return rows
+
+
+def select_class(by_class: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """Take each example's entry of its own class from shape (2, n), times the ``1 - t`` that turned rows leave out."""
+    for_positives, for_negatives = by_class.unbind()
+    return torch.lerp(for_negatives, for_positives, batch.y).mul_(batch.hardness.rest)  # lerp is exact at its ends
+
+
+def _power_pair_mean(batch: Batch, kernel: torch.Tensor) -> PairMean:
     """Pair mean of ``sum_kl kernel[k, l] x_i^k x_j^l``, powers 0 to 2, from six moments."""
-    members = class_members(y)
-    # The class sums of w, w x and w x^2 are all that pairs need to know of each other.
-    sums, counts = class_sums(power_rows(x, weight), members, across_processes)
-    moments = sums / counts  # columns: positives, negatives
-    by_moment = kernel @ moments.flip(1)  # columns: dR/dP_k, dR/dN_k
-    value = moments[:, 0] @ by_moment[:, 0]
-    # Each example's own coefficients, by its class: dR/dw = c0 + c1 x + c2 x^2, dR/dx = w (c1 + 2 c2 x).
-    c0, c1, c2 = (by_moment / counts) @ members
-    c2.mul_(x)
-    by_x = torch.add(c1, c2, alpha=2.0).mul_(weight)
-    by_weight = c1.add_(c2).mul_(x).add_(c0)
-    return PairMean(value, by_x, by_weight)
+    rows = power_rows(batch)
+    moments = class_moments(rows, batch.y, batch.across_processes)
+    by_moment = kernel @ moments.value.flip(1)  # columns: dR/dP_k, dR/dN_k
+    value = moments.value[:, 0] @ by_moment[:, 0]
+    coefficients = moments.per_example(by_moment)
+    if batch.scores == "sigmoid":
+        return PairMean(value, select_class(coefficients @ turn_power_rows(rows, batch), batch))
+    c0, c1, c2 = (torch.lerp(negative, positive, batch.y) for positive, negative in coefficients.T)
+    by_x = batch.weights.value * (c1 + 2.0 * c2 * batch.x)
+    return PairMean(value, batch.chain_rule(by_x, c0 + (c1 + c2 * batch.x) * batch.x))
 
 
 @dataclass(frozen=True)
@@ -129,19 +172,18 @@ class Square(Surrogate):
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
         return (1.0 - t).square()
 
-    def pair_mean(
-        self, x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, *, offset: float, across_processes: bool
-    ) -> PairMean:
-        return _power_pair_mean(x, weight, y, _power_kernel(2, 1.0 - offset, x), across_processes)
+    def pair_mean(self, batch: Batch) -> PairMean:
+        return _power_pair_mean(batch, _power_kernel(2, 1.0 - batch.offset, batch.x.dtype, batch.x.device))
 
 
-def _power_kernel(power: int, shift: float, like: torch.Tensor) -> torch.Tensor:
+@functools.cache
+def _power_kernel(power: int, shift: float, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """Coefficients of ``(x_i + x_j + shift)^power`` in powers of ``x_i`` (rows) and ``x_j`` (columns)."""
     if power == 1:
         table = [[shift, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     else:
         table = [[shift * shift, 2.0 * shift, 1.0], [2.0 * shift, 2.0, 0.0], [1.0, 0.0, 0.0]]
-    return torch.tensor(table, dtype=like.dtype, device=like.device)
+    return torch.tensor(table, dtype=dtype, device=device)
 
 
 @dataclass(frozen=True)
@@ -157,19 +199,16 @@ class ExponentialPair(Surrogate):
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
         return torch.exp(-t)
 
-    def pair_mean(
-        self, x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, *, offset: float, across_processes: bool
-    ) -> PairMean:
-        if offset == 0.0:
+    def pair_mean(self, batch: Batch) -> PairMean:
+        if batch.scores == "logit":
             raise ValueError("surrogate='exponential' overflows on logits; use scores='sigmoid' or 'logistic'")
-        members = class_members(y)
-        growth = torch.exp(x)
-        weighted = weight * growth
-        sums, counts = class_sums(weighted[None], members, across_processes)
-        moments = sums[0] / counts
-        value = math.exp(-offset) * moments.prod()
-        by_moment = math.exp(-offset) * (moments.flip(0) / counts) @ members
-        return PairMean(value, by_moment * weighted, by_moment * growth)
+        growth = torch.exp(batch.x)
+        weighted = batch.weights.value * growth
+        moments = class_moments(weighted[None], batch.y, batch.across_processes)
+        scale = math.exp(-batch.offset)
+        by_positive, by_negative = moments.per_example(scale * moments.value.flip(1))[:, 0]
+        by_moment = torch.lerp(by_negative, by_positive, batch.y)
+        return PairMean(scale * moments.value.prod(), batch.chain_rule(by_moment * weighted, by_moment * growth))
 
 
 # --------------------------------------------------------------------------------- pairs that need to see each other
@@ -196,23 +235,22 @@ class _GatheredSurrogate(Surrogate):
     def _couple(self, positive: _Side, negative: _Side, offset: float) -> tuple[_Coupling, _Coupling]:
         """Return what the positives get from the negatives, and the negatives from the positives."""
 
-    def pair_mean(
-        self, x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, *, offset: float, across_processes: bool
-    ) -> PairMean:
-        everyone, own = gather_columns(torch.stack((x, weight, y)), across_processes)
+    def pair_mean(self, batch: Batch) -> PairMean:
+        everyone, own = gather_columns(torch.stack((batch.x, batch.weights.value, batch.y)), batch.across_processes)
         members = everyone[2] > 0.5
         positive = _Side(everyone[0][members], everyone[1][members])
         negative = _Side(everyone[0][~members], everyone[1][~members])
         by_x, by_weight = torch.zeros_like(everyone[0]), torch.zeros_like(everyone[0])
-        value = x.new_zeros(())
+        value = everyone.new_zeros(())
         n_pairs = positive.x.numel() * negative.x.numel()
         if n_pairs:
-            to_positive, to_negative = self._couple(positive, negative, offset)
+            to_positive, to_negative = self._couple(positive, negative, batch.offset)
             value = (positive.weight @ to_positive.loss) / n_pairs
-            for side, mask, coupling in ((positive, members, to_positive), (negative, ~members, to_negative)):
-                by_x[mask] = side.weight * coupling.slope / n_pairs
-                by_weight[mask] = coupling.loss / n_pairs
-        return PairMean(value, by_x[own], by_weight[own])
+            by_x[members] = positive.weight * to_positive.slope / -n_pairs
+            by_weight[members] = to_positive.loss / -n_pairs
+            by_x[~members] = negative.weight * to_negative.slope / n_pairs
+            by_weight[~members] = to_negative.loss / n_pairs
+        return PairMean(value, batch.chain_rule(by_x[own], by_weight[own]))
 
 
 @dataclass(frozen=True)
@@ -242,13 +280,11 @@ class Hinge(_GatheredSurrogate):
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
         return (self.margin - t).clamp_min(0.0).pow(self.power)
 
-    def pair_mean(
-        self, x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor, *, offset: float, across_processes: bool
-    ) -> PairMean:
-        shift = self.margin - offset
-        if offset == 1.0 and shift >= 0.0:  # hardness is never negative, so no pair is beyond the margin
-            return _power_pair_mean(x, weight, y, _power_kernel(self.power, shift, x), across_processes)
-        return super().pair_mean(x, weight, y, offset=offset, across_processes=across_processes)
+    def pair_mean(self, batch: Batch) -> PairMean:
+        shift = self.margin - batch.offset
+        if batch.scores == "sigmoid" and shift >= 0.0:  # hardness is never negative, so no pair is beyond the margin
+            return _power_pair_mean(batch, _power_kernel(self.power, shift, batch.x.dtype, batch.x.device))
+        return super().pair_mean(batch)
 
     def _couple(self, positive: _Side, negative: _Side, offset: float) -> tuple[_Coupling, _Coupling]:
         shift = self.margin - offset
@@ -327,10 +363,10 @@ class Logistic(_BlockSurrogate):
     """
 
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
-        return F.softplus(-t)
+        return -F.logsigmoid(t)  # softplus(-t) would be linear from t = -20 on
 
     def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return F.softplus(-t), -torch.sigmoid(-t)
+        return self(t), -torch.sigmoid(-t)
 
 
 @dataclass(frozen=True)

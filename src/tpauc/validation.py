@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -135,20 +136,14 @@ def check_labels(y_true: npt.ArrayLike, name: str = "y_true") -> BoolArray:
     if labels.size == 0:
         return labels.astype(np.bool_)
     positive: BoolArray = labels > 0
-    # One counting pass settles the usual case; NaN and 0.5 fail it because they equal neither value.
-    n_positive = np.count_nonzero(positive)
-    if labels.min() >= 0:
-        if np.count_nonzero(labels == 1) == n_positive and _zeros(labels) == labels.size - n_positive:
-            return positive
-    elif np.count_nonzero(labels == 1) == n_positive and np.count_nonzero(labels == -1) == labels.size - n_positive:
+    # What is above 0 must be 1; then what is not is 0 if nothing is below 0, and must else be -1. NaN is neither.
+    if np.count_nonzero(labels == 1) == np.count_nonzero(positive) and (
+        labels.min() >= 0 or np.count_nonzero(labels == -1) == np.count_nonzero(~positive)
+    ):
         return positive
     found = np.unique(labels)
     shown = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if found.size > 5 else "")
     raise ValueError(f"{name} must hold only 0/1 or only -1/1, found the values {shown}")
-
-
-def _zeros(labels: npt.NDArray[Any]) -> int:
-    return labels.size - int(np.count_nonzero(labels))
 
 
 def check_scores(y_score: npt.ArrayLike, name: str = "y_score") -> FloatArray:
@@ -266,7 +261,7 @@ def _zero_one(labels: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     zero_one = positive.to(labels.dtype)
     if torch.equal(labels, zero_one):
         return zero_one.to(dtype)
-    if labels.dtype != torch.uint8 and torch.equal(labels, 2 * zero_one - 1):
+    if torch.equal(labels, 2 * zero_one - 1):
         return positive.to(dtype)
     found = torch.unique(labels)
     shown = ", ".join(f"{value:g}" for value in found[:5].tolist()) + (", ..." if found.numel() > 5 else "")
@@ -459,7 +454,8 @@ def check_history(
 
 def is_drawable(value: object) -> bool:
     """Whether a value is a number that fits on an axis."""
-    return isinstance(value, int | float | np.integer | np.floating) and bool(abs(value) <= _LARGEST_DRAWN)
+    plain = value.item() if isinstance(value, np.generic) else value
+    return isinstance(plain, int | float) and abs(plain) <= _LARGEST_DRAWN
 
 
 def check_page_path(out: str | os.PathLike[str]) -> Path:
@@ -592,9 +588,9 @@ def check_weight_range(psi: Callable[[torch.Tensor], torch.Tensor], name: str) -
         )
 
 
-def check_step_sizes(value: float | Sequence[float], name: str) -> tuple[float, float]:
+def check_step_sizes(value: float | tuple[float, ...] | list[float], name: str) -> tuple[float, float]:
     """Return the step sizes of ``a`` and ``b``, each above 0, from one number for both or from two."""
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+    if not isinstance(value, tuple | list):
         size = check_positive(value, name)
         return size, size
     if len(value) != 2:
@@ -628,3 +624,205 @@ def check_patience(patience: int | None, has_validation: bool) -> None:
     """Raise if a run is to wait for a better validation TPAUC and has no validation data."""
     if patience is not None and not has_validation:
         raise ValueError(f"patience={patience} needs validation data, got validation=None")
+
+
+# ---------------------------------------------------------------------------------------------------- command line
+
+
+class UsageError(ValueError):
+    """A mistake in what was typed, as opposed to what the files hold: the command line exits with 2, not 1."""
+
+
+def check_existing(path: Path, what: str) -> Path:
+    """Return ``path`` if there is something there."""
+    if not path.exists():
+        raise UsageError(f"{what} {path} does not exist")
+    return path
+
+
+def check_output_path(path: Path, *, overwrite: bool, suffixes: Collection[str]) -> Path:
+    """Return the path of a file that may be written: of a known kind, and not there yet unless ``overwrite``."""
+    if path.suffix.lower() not in suffixes:
+        raise UsageError(f"--out must end in {' or '.join(suffixes)}, got {path}")
+    if path.is_dir():
+        raise UsageError(f"--out must be a file, but {path} is a folder")
+    if path.exists() and not overwrite:
+        raise UsageError(f"{path} exists; choose another --out, or give --overwrite")
+    return path
+
+
+def check_columns(wanted: Sequence[str], found: Sequence[str], where: object) -> None:
+    """Raise if a column that was asked for is not in the table called ``where``."""
+    if missing := [name for name in wanted if name not in found]:
+        many = len(missing) > 1
+        raise UsageError(
+            f"{where} has no column{'s' if many else ''} {_listed(missing)}; its columns are {_listed(found)}"
+        )
+
+
+def check_distinct_columns(names: Sequence[str], where: object) -> None:
+    """Raise if two columns of the table called ``where`` share a name."""
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise ValueError(f"{where} has more than one column called {_listed(twice)}; rename them")
+
+
+def check_named_columns(names: Sequence[str], where: object) -> None:
+    """Raise if a column of the table called ``where`` has no name."""
+    if "" in names:
+        raise ValueError(
+            f"{where}: column {names.index('') + 1} has no name (an index that pandas wrote?); name it, or leave it out"
+        )
+
+
+def check_no_missing(missing: BoolArray, name: str) -> None:
+    """Raise if a value of the column called ``name`` is missing."""
+    if rows := int(np.count_nonzero(missing)):
+        raise ValueError(
+            f"{name} has no value in {rows} of {missing.size} rows, the first is row {int(missing.argmax()) + 1}; "
+            "drop these rows, or fill them in"
+        )
+
+
+def _listed(values: Sequence[object], most: int = 10) -> str:
+    return ", ".join(repr(value) for value in values[:most]) + (", ..." if len(values) > most else "")
+
+
+def check_two_values(values: Sequence[object], name: str) -> None:
+    """Raise if the target column called ``name`` has not got exactly two values."""
+    if len(values) == 1:
+        raise ValueError(f"{name} has one value only, {values[0]!r}; both classes are needed")
+    if len(values) > 2:
+        raise ValueError(f"{name} must have two values, one for each class, found {len(values)}: {_listed(values)}")
+
+
+def check_positive_value(typed: str | None, values: Sequence[Any], name: str) -> Any:
+    """Return the one of two values that is the positive class: as typed by the user, or 1 of 0/1 and of -1/1."""
+    if typed is not None:
+        for value in values:
+            if typed == str(value) or (isinstance(value, bool | float) and typed.lower() in _spellings(value)):
+                return value
+        raise UsageError(f"--positive must be one of the values of {name}, {_listed(values)}, got {typed!r}")
+    if any(set(values) == usual for usual in ({0, 1}, {-1, 1})):
+        return max(values)
+    raise UsageError(f"{name} holds {_listed(values)}; say with --positive which of them is the positive class")
+
+
+def _spellings(value: bool | float) -> tuple[str, ...]:
+    """How else a boolean or a float may be typed: true for True, 1 for 1.0."""
+    return (str(value).lower(), f"{value:g}") if isinstance(value, float) else (str(value).lower(), str(int(value)))
+
+
+def check_distinct_options(columns: Sequence[str], options: str) -> None:
+    """Raise if two options that each need a column of their own name the same."""
+    if twice := [name for name in dict.fromkeys(columns) if columns.count(name) > 1]:
+        raise UsageError(f"{options} must name different columns, got {_listed(twice)} more than once")
+
+
+def check_any_feature(names: Sequence[str]) -> None:
+    """Raise if no column is left to learn from."""
+    if not names:
+        raise ValueError("no column is left to learn from, besides the target and those that are left out")
+
+
+def check_usable_column(usable: bool, name: str, kind: object) -> None:
+    """Raise if a column is of a kind that no feature is made of."""
+    if not usable:
+        raise ValueError(
+            f"column {name!r} holds {kind}, of which no feature is made; turn it into numbers or text, "
+            f"or leave it out with --drop {name!r}"
+        )
+
+
+def check_decimal_points(samples: Sequence[object], name: str) -> None:
+    """Raise if the values of a text column are numbers with a decimal comma, which would pass for categories."""
+    if samples and all(isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d+,\d+\s*", value) for value in samples):
+        raise ValueError(f"column {name!r} holds numbers with a decimal comma ({samples[0]!r}); write a point instead")
+
+
+def check_known_columns(wanted: Sequence[str], found: Collection[str], where: object) -> None:
+    """Raise if the table called ``where`` lacks columns that a model was trained on."""
+    if missing := [name for name in wanted if name not in found]:
+        raise ValueError(f"{where} lacks {len(missing)} of the columns the model was trained on: {_listed(missing)}")
+
+
+def check_finite_numbers(infinite: BoolArray, name: str) -> None:
+    """Raise if a number of the column called ``name`` is infinite."""
+    if rows := int(np.count_nonzero(infinite)):
+        raise ValueError(
+            f"column {name!r} has infinite values in {rows} rows, the first is row {int(infinite.argmax()) + 1}"
+        )
+
+
+def check_run_folder_free(path: Path, *, overwrite: bool, is_run: bool, strangers: Sequence[str]) -> None:
+    """Raise unless a run may be written to ``path``: nothing is there, an empty folder, or a run to be replaced."""
+    check_existing(path.parent, "the folder of --out,")
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    if not is_run:
+        raise UsageError(f"{path} exists and is not a run; choose another --out")
+    if not overwrite:
+        raise UsageError(f"{path} exists; choose another --out, or give --overwrite to replace that run")
+    if strangers:
+        raise UsageError(f"{path} holds more than a run, {_listed(strangers)}; move that away, or choose another --out")
+
+
+def check_same_classes(training: tuple[object, object], test: tuple[object, object], where: object) -> None:
+    """Raise if the test table called ``where`` has other classes than the training table."""
+    if training != test:
+        raise ValueError(
+            f"{where} must have the classes of the training data, {_listed(training)}, found {_listed(test)}"
+        )
+
+
+def check_splittable(n_positive: int, n_negative: int) -> None:
+    """Raise if a class is too small for training and test rows."""
+    if min(n_positive, n_negative) < 2:
+        raise ValueError(
+            f"each class needs at least 2 rows, one of them to test on, found {n_positive} positive and {n_negative} "
+            "negative; give more data, or test data with --test"
+        )
+
+
+# ---------------------------------------------------------------------------------------------------- resampling
+
+
+def check_resamples(n_resamples: int, confidence: float) -> int:
+    """Return ``n_resamples`` as an int, enough of them for one to lie beyond each limit of an interval."""
+    number = check_count(n_resamples, "n_resamples")
+    # 2 / (1 - 0.9) is 20.000000000000004, which asks for 20.
+    needed = math.ceil(round(2.0 / (1.0 - confidence), 9)) - 1
+    if number < needed:
+        raise ValueError(f"n_resamples must be at least {needed} for confidence={confidence}, got {n_resamples!r}")
+    return number
+
+
+def check_random_state(random_state: int | np.random.Generator | None) -> np.random.Generator:
+    """Return a generator of its own for a seed or for None, or the one that is given."""
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return np.random.default_rng(random_state)
+    try:
+        seed = check_count(random_state, "random_state", at_least=0)
+    except TypeError as error:
+        raise TypeError(
+            f"random_state must be None, a whole number or a numpy.random.Generator, got {random_state!r}"
+        ) from error
+    return np.random.default_rng(seed)
+
+
+def check_real(is_real: bool, name: str, kind: object) -> None:
+    """Raise if the column called ``name`` is of a kind that is no real number."""
+    if not is_real:
+        raise ValueError(f"{name} must hold real numbers, found {kind}")
+
+
+def check_world_size(processes: int, environment: Mapping[str, str]) -> None:
+    """Raise if ``torchrun`` has started another number of processes than are to train together."""
+    started = environment.get("WORLD_SIZE")
+    if "TORCHELASTIC_RUN_ID" in environment and started is not None and int(started) != processes:
+        raise ValueError(f"torchrun has started {started} processes, but devices * nodes is {processes}")
+
+
+def check_strategy(strategy: str, nodes: int) -> None:
+    """Raise if processes on several machines are to be started from one of them."""
+    if nodes > 1 and strategy in ("ddp_spawn", "ddp_fork"):
+        raise ValueError(f"strategy={strategy!r} starts processes on one machine, got nodes={nodes}; use 'ddp'")

@@ -58,12 +58,31 @@ class Hardness(NamedTuple):
         return cls(logit, torch.sigmoid(logit), torch.neg(logit).sigmoid_())
 
 
+class Weights(NamedTuple):
+    """Weights ``w`` of examples and how they turn with the hardness logit: ``dw/du = (1 - t) (elasticity w + bend)``.
+
+    A power ``t^e`` has elasticity ``e`` and no bend; a weight without gradient has neither. ``bend`` is a new tensor,
+    which its user may overwrite, or None for 0.
+    """
+
+    value: torch.Tensor
+    elasticity: float = 0.0
+    bend: torch.Tensor | None = None
+
+    def slope(self) -> torch.Tensor | None:
+        """Return ``elasticity w + bend``, the derivative up to the factor ``1 - t``; None for 0."""
+        if self.elasticity == 0.0:
+            return self.bend
+        slope = self.value * self.elasticity
+        return slope if self.bend is None else slope.add_(self.bend)
+
+
 class Weighting(ABC):
     """How much each example of a class counts. A function of its hardness, or of its rank in the class."""
 
     @abstractmethod
-    def weigh(self, hardness: Hardness) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the weights of examples, shape (n,), and their derivative in the hardness logit."""
+    def weigh(self, hardness: Hardness) -> Weights:
+        """Return the weights of examples, with their derivative in the hardness logit."""
 
     def for_positives(self) -> Weighting:
         """Return the weighting of the positive class; the same one unless a class says otherwise."""
@@ -115,8 +134,8 @@ class WeightingFunction(Weighting):
         """Return the hardness ``psi^-1(weight)``, which is also the slope ``phi'(weight)``."""
         return invert_increasing(self, weight)
 
-    def weigh(self, hardness: Hardness) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return ``psi(t)`` and its derivative in the hardness logit; here by automatic differentiation of psi."""
+    def weigh(self, hardness: Hardness) -> Weights:
+        """Return ``psi(t)`` with its derivative in the hardness logit; here by automatic differentiation of psi."""
         with torch.no_grad():
             weight = self(hardness.value)
         if weight.shape != hardness.value.shape:
@@ -126,8 +145,7 @@ class WeightingFunction(Weighting):
             )
         (slope,) = derivatives(self, hardness.value, order=1)
         # dt/du = t (1 - t); an infinite slope at the very end, as the square root has at 0, meets a zero there.
-        turn = hardness.value * hardness.rest
-        return weight, torch.where(turn > 0, slope * turn, 0.0)
+        return Weights(weight, bend=torch.where(hardness.value > 0, slope * hardness.value, 0.0))
 
     def calibration(self) -> Calibration:
         """Report the paper's conditions on a calibrated weighting function, and which of them fail.
@@ -197,10 +215,9 @@ class Polynomial(WeightingFunction):
     def calibration(self) -> Calibration:
         return Calibration(smooth=True, increasing=True, concave=self.gamma > 2.0)
 
-    def weigh(self, hardness: Hardness) -> tuple[torch.Tensor, torch.Tensor]:
+    def weigh(self, hardness: Hardness) -> Weights:
         # From the logit: sigmoid(-200) is 0 in float32, yet with exponent 0.01 its weight is exp(-2).
-        weight = F.logsigmoid(hardness.logit).mul_(self.exponent).exp_()
-        return weight, torch.mul(hardness.rest, weight).mul_(self.exponent)
+        return Weights(F.logsigmoid(hardness.logit).mul_(self.exponent).exp_(), elasticity=self.exponent)
 
 
 @dataclass(frozen=True)
@@ -237,10 +254,9 @@ class Exponential(WeightingFunction):
         # Known in closed form; on a grid the slope gamma * exp(-gamma) would underflow for a large gamma.
         return Calibration(smooth=True, increasing=True, concave=True)
 
-    def weigh(self, hardness: Hardness) -> tuple[torch.Tensor, torch.Tensor]:
+    def weigh(self, hardness: Hardness) -> Weights:
         decay = hardness.value * -self.gamma
-        weight = torch.expm1(decay).neg_()
-        return weight, decay.exp_().mul_(hardness.value).mul_(hardness.rest).mul_(self.gamma)
+        return Weights(torch.expm1(decay).neg_(), bend=decay.exp_().mul_(hardness.value).mul_(self.gamma))
 
 
 @dataclass(frozen=True)
@@ -259,8 +275,8 @@ class Uniform(WeightingFunction):
     def penalty(self, weight: torch.Tensor) -> torch.Tensor:
         return torch.zeros_like(weight)
 
-    def weigh(self, hardness: Hardness) -> tuple[torch.Tensor, torch.Tensor]:
-        return torch.ones_like(hardness.value), torch.zeros_like(hardness.value)
+    def weigh(self, hardness: Hardness) -> Weights:
+        return Weights(torch.ones_like(hardness.value))
 
 
 @dataclass(frozen=True)
@@ -312,8 +328,8 @@ class RankWeighting(Weighting):
     def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
         """Return the weight, up to a factor, of rank ``rank`` in (0, 1) among ``n``; near 1 is the hardest."""
 
-    def weigh(self, hardness: Hardness) -> tuple[torch.Tensor, torch.Tensor]:
-        return self(hardness.logit), torch.zeros_like(hardness.logit)
+    def weigh(self, hardness: Hardness) -> Weights:
+        return Weights(self(hardness.logit))
 
 
 def mid_ranks(hardness: torch.Tensor) -> torch.Tensor:
@@ -380,7 +396,7 @@ class Anchored(Weighting):
         object.__setattr__(self, "beta", region.beta)
         object.__setattr__(self, "tau", check_positive(self.tau, "tau"))
 
-    def weigh(self, hardness: Hardness) -> tuple[torch.Tensor, torch.Tensor]:
+    def weigh(self, hardness: Hardness) -> Weights:
         raise TypeError("Anchored weighs each class by its own share: call for_positives() or for_negatives() first")
 
     def for_positives(self) -> Weighting:
