@@ -78,7 +78,13 @@ class Weights(NamedTuple):
 
 
 class Weighting(ABC):
-    """How much each example of a class counts. A function of its hardness, or of its rank in the class."""
+    """How much each example of a class counts. A function of its hardness, or of its rank in the class.
+
+    Examples
+    --------
+    >>> Weighting.from_function(torch.sqrt)(torch.tensor([0.25]))
+    tensor([0.5000])
+    """
 
     @abstractmethod
     def weigh(self, hardness: Hardness) -> Weights:

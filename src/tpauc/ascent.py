@@ -1,0 +1,123 @@
+"""Climb the smoothed TPAUC of a linear scorer.
+
+Scores ``z = x . w`` are ranked, so only the direction of ``w`` matters. In coordinates where the features have unit
+covariance a direction is a point of the unit sphere, and every score has standard deviation 1. There the ascent
+maximises
+
+    mean over the k+ lowest positives i and the k- highest negatives j of  sigmoid((z_i - z_j) / t)
+
+by normalised gradient steps with momentum. The hard examples are selected anew at each step, and the temperature ``t``
+is a share of the spread of their scores. The sum over pairs takes O(n): scores go to a fixed grid, where the kernel of
+a pair is a constant matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from tpauc.region import Region, hard_mass
+
+Array = npt.NDArray[Any]
+
+# The grid, in temperatures. Beyond +-30 the derivative of the sigmoid is 0 in float32, so clipping loses nothing.
+_SPACING = 0.5
+_GRID = np.arange(-30.0, 30.0 + _SPACING, _SPACING)
+_SIGMOID = expit(_GRID[:, None] - _GRID[None, :])
+_KERNEL = _SIGMOID * (1.0 - _SIGMOID)  # row: positive, column: negative
+
+
+class AscentSettings(NamedTuple):
+    """How the ascent goes; one setting for all data."""
+
+    temperature: float = 0.2  # as a share of the spread of the hard examples' scores
+    steps: int = 20
+    step_length: float = 0.1  # on the unit sphere, falling linearly to 0
+    momentum: float = 0.7
+
+
+def whitener(X: Array, ridge: float = 1e-3) -> Array:
+    """Return ``W``, shape (d, d), such that the columns of ``X @ W`` have unit covariance, up to a relative ridge."""
+    covariance = np.atleast_2d(np.cov(X, rowvar=False))
+    mean_variance = max(float(np.trace(covariance)) / len(covariance), 1e-12)
+    covariance = covariance + ridge * mean_variance * np.eye(len(covariance))
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)).T)
+
+
+def ascend(
+    X: Array, y: npt.NDArray[np.bool_], start: Array, whiten: Array, region: Region, settings: AscentSettings
+) -> Array:
+    """Return the direction, shape (d,), to which the ascent leads from ``start``; its scores have deviation 1."""
+    order = np.argsort(~y, kind="stable")  # positives first, so that each class is a slice
+    rows = np.asfortranarray(X[order], dtype=np.float32)
+    n_positive = int(y.sum())
+    k_positive = max(1, hard_mass(n_positive, region.alpha))
+    k_negative = max(1, hard_mass(len(y) - n_positive, region.beta))
+    w = unit(np.linalg.solve(whiten, start))
+    velocity = np.zeros_like(w)
+    pull = np.empty(len(y), dtype=np.float32)
+    for step in range(settings.steps):
+        z = (rows @ (whiten @ w).astype(np.float32)).astype(np.float64)
+        hard_positives = np.argpartition(z[:n_positive], k_positive - 1)[:k_positive]
+        hard_negatives = n_positive + np.argpartition(z[n_positive:], -k_negative)[-k_negative:]
+        pull[:] = 0.0
+        pull[hard_positives], pull[hard_negatives] = pair_gradient(
+            z[hard_positives], z[hard_negatives], settings.temperature
+        )
+        gradient = whiten.T @ (pull @ rows).astype(np.float64)
+        gradient -= w * (w @ gradient)  # along the sphere
+        length = float(np.linalg.norm(gradient))
+        if length == 0.0:
+            break
+        velocity = settings.momentum * velocity + (1.0 - settings.momentum) * gradient / length
+        w = unit(w + settings.step_length * (1.0 - step / settings.steps) * velocity)
+    return np.asarray(whiten @ w)
+
+
+def pair_gradient(positive_scores: Array, negative_scores: Array, temperature: float) -> tuple[Array, Array]:
+    """Gradient of the smoothed TPAUC in the scores of hard positives and hard negatives, up to a common factor."""
+    width = temperature * max((_deviation(positive_scores) + _deviation(negative_scores)) / 2.0, 1e-12)
+    centre = (np.median(positive_scores) + np.median(negative_scores)) / 2.0
+    positives, negatives = _on_grid((positive_scores - centre) / width), _on_grid((negative_scores - centre) / width)
+    return (
+        _read(_KERNEL @ _histogram(negatives), positives) / positive_scores.size,
+        -_read(_histogram(positives) @ _KERNEL, negatives) / negative_scores.size,
+    )
+
+
+class _Placed(NamedTuple):
+    """Values on the grid: the point below each, and the share that belongs to the point above."""
+
+    below: Array
+    share: Array
+
+
+def _on_grid(values: Array) -> _Placed:
+    position = np.clip((values - _GRID[0]) / _SPACING, 0.0, _GRID.size - 1.001)
+    below = position.astype(np.intp)
+    return _Placed(below, position - below)
+
+
+def _histogram(placed: _Placed) -> Array:
+    below, share = placed
+    counts = np.bincount(below, 1.0 - share, _GRID.size) + np.bincount(below + 1, share, _GRID.size)
+    return np.asarray(counts / below.size)
+
+
+def _read(curve: Array, placed: _Placed) -> Array:
+    """Interpolate a curve on the grid."""
+    below, share = placed
+    return np.asarray(curve[below] * (1.0 - share) + curve[below + 1] * share)
+
+
+def _deviation(scores: Array) -> float:
+    """Mean absolute deviation, scaled to the standard deviation of normal scores; heavy tails do not spoil it."""
+    return 1.25 * float(np.abs(scores - scores.mean()).mean())
+
+
+def unit(w: Array) -> Array:
+    """Return ``w`` with length 1."""
+    return np.asarray(w / max(float(np.linalg.norm(w)), 1e-300))

@@ -1,0 +1,378 @@
+"""`TPAUCClassifier`: training for a region behind scikit-learn's interface.
+
+What has to be chosen (how long to train, from which start, or not to leave cross-entropy at all) is chosen on rows
+that were not trained on. ``validation="cv"`` does so by cross-validation inside the training rows, on pooled
+out-of-fold scores, and then refits on all of them: holding rows out for good costs small data more than region-focused
+training gains. Deep models and large data take a held-out share or a given set instead.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import nn
+
+from tpauc.linear import LinearSettings, fit_linear
+from tpauc.metrics import tpauc_score
+from tpauc.region import Region
+from tpauc.tables import (
+    METHODS,
+    Candidate,
+    Labels,
+    LinearScorer,
+    LinearTrainer,
+    ModuleScorer,
+    ModuleTrainer,
+    Trainer,
+    two_layers,
+)
+from tpauc.uncertainty import operating_point
+from tpauc.validation import check_choice, check_count, check_open_share, check_positive
+
+MODELS = ("linear", "mlp")
+Array = npt.NDArray[Any]
+
+
+def _described(candidate: Candidate) -> str:
+    return f"{candidate.name}, {candidate.steps} steps"
+
+
+def _with_somebody_in_it(region: Region, positive: Labels) -> Region:
+    """Return the region, or with a warning the smallest that selects one example of each class."""
+    n_positive = int(positive.sum())
+    least = Region(max(region.alpha, 1.0 / n_positive), max(region.beta, 1.0 / (positive.size - n_positive)))
+    if least != region:
+        warnings.warn(
+            f"alpha={region.alpha:g}, beta={region.beta:g} select none of the {n_positive} positive or of the "
+            f"{positive.size - n_positive} negative rows; training goes for alpha={least.alpha:g}, "
+            f"beta={least.beta:g}, the one hardest example",
+            stacklevel=3,
+        )
+    return least
+
+
+class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier trained for the region ``TPR >= 1 - alpha``, ``FPR <= beta``.
+
+    Parameters
+    ----------
+    model : {"linear", "mlp"} or callable, default="linear"
+        A linear scorer, a perceptron with two layers of 32, or a function that makes an ``nn.Module`` for a number of
+        features, mapping (n, d) to (n, 1).
+    alpha, beta : float, default=0.3
+        The region.
+    method : str, default="anchored"
+        The loss: "anchored", "cross_entropy", "balanced_cross_entropy", "focal", "square_auc", "polynomial",
+        "exponential", "minimax" or "truncated". All but the cross-entropies start from cross-entropy, and go back to it
+        if they do not help.
+    validation : {"cv"}, float, tuple or None, default="cv"
+        How to choose among the models a training passes through: cross-validation and refit, a share of the rows held
+        out, a given ``(X, y)``, or not at all, which keeps the longest training.
+    n_folds : int, default=5
+        Folds of the cross-validation; fewer if a class has fewer rows.
+    standardize : bool, default=True
+        Scale features to mean 0 and variance 1.
+    calibrate : bool, default=False
+        Fit `predict_proba` to the out-of-fold scores (Platt's logistic map). Otherwise it is a sigmoid of the decision
+        function: ordered rightly, one half at the threshold, but not a probability.
+    max_steps : int, default=32
+        Longest training of the linear model with a method other than "anchored", in full-batch steps.
+    epochs : int, default=16
+        Longest region-focused training of other models, in epochs.
+    regularization : float, default=1.0
+        Inverse strength ``C`` of the linear model's start, as in scikit-learn's ``LogisticRegression``.
+    device : str, default="cpu"
+        Where tensors live.
+    random_state : int, RandomState or None, default=None
+        Decides folds, first weights and the order of batches.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The labels; the second one is the positive class.
+    coef_, intercept_ : array of shape (d,), float
+        Of the linear model, in the units of the features.
+    module_ : nn.Module
+        Any other model, on standardised features.
+    chosen_ : str
+        Which candidate won, with its number of steps; for the default linear model the shares of four directions.
+    candidates_ : list of dict
+        Name, steps and validated TPAUC of every candidate.
+    threshold_ : float
+        Logit above which `predict` says positive: the operating point for the region, on rows not trained on.
+    out_of_fold_scores_ : array of shape (n,)
+        With ``validation="cv"``, the chosen model's logit for every training row, by the fold that did not see it; NaN
+        for rows of large data that no fold looked at.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(600, weights=[0.9], random_state=0)
+    >>> classifier = TPAUCClassifier(alpha=0.3, beta=0.3, random_state=0).fit(X[:400], y[:400])
+    >>> 0 <= classifier.score(X[400:], y[400:]) <= 1
+    True
+    """
+
+    def __init__(
+        self,
+        model: str | Callable[[int], nn.Module] = "linear",
+        *,
+        alpha: float = 0.3,
+        beta: float = 0.3,
+        method: str = "anchored",
+        validation: str | float | tuple[Any, Any] | None = "cv",
+        n_folds: int = 5,
+        standardize: bool = True,
+        calibrate: bool = False,
+        max_steps: int = 32,
+        epochs: int = 16,
+        regularization: float = 1.0,
+        device: str = "cpu",
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.alpha = alpha
+        self.beta = beta
+        self.method = method
+        self.validation = validation
+        self.n_folds = n_folds
+        self.standardize = standardize
+        self.calibrate = calibrate
+        self.max_steps = max_steps
+        self.epochs = epochs
+        self.regularization = regularization
+        self.device = device
+        self.random_state = random_state
+
+    # --------------------------------------------------------------------------------------------------------- fit
+
+    def fit(self, X: Any, y: Any) -> TPAUCClassifier:
+        """Train on rows ``X``, shape (n, d), with labels ``y``, shape (n,), of two values.
+
+        Returns
+        -------
+        self
+        """
+        region = self._check_parameters()
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        positive = self._encode(y)
+        region = _with_somebody_in_it(region, positive)
+        random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        if self.validation == "cv" and self.model == "linear" and self.method == "anchored":
+            self._fit_directions(region, X, positive, random)
+        elif self.validation == "cv":
+            self._fit_by_folds(region, X, positive, random)
+        else:
+            self._fit_once(region, X, positive, random)
+        return self
+
+    def _check_parameters(self) -> Region:
+        check_choice(self.method, "method", METHODS)
+        check_count(self.n_folds, "n_folds", at_least=2)
+        check_count(self.max_steps, "max_steps")
+        check_count(self.epochs, "epochs")
+        check_positive(self.regularization, "regularization")
+        if not callable(self.model):
+            check_choice(self.model, "model", MODELS)
+        if isinstance(self.validation, str):
+            check_choice(self.validation, "validation", ("cv",))
+        elif isinstance(self.validation, tuple):
+            if len(self.validation) != 2:
+                raise ValueError(f"validation must be a pair (X, y), got a tuple of {len(self.validation)}")
+        elif self.validation is not None:
+            check_open_share(self.validation, "validation")
+        return Region(self.alpha, self.beta)
+
+    def _encode(self, y: Array) -> Labels:
+        """Remember the two classes and return which rows are positive."""
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        if kind != "binary":
+            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(f"y has one class only, {self.classes_[0]!r}; both classes are needed")
+        return np.asarray(labels == 1)
+
+    def _linear_settings(self) -> LinearSettings:
+        return LinearSettings(penalty=1.0 / self.regularization, folds=self.n_folds)
+
+    def _trainer(self, region: Region) -> Trainer:
+        if self.model == "linear":
+            return LinearTrainer(self.method, region, self._linear_settings(), self.max_steps)
+        make = self.model if callable(self.model) else two_layers(32)
+        return ModuleTrainer(make, self.method, region, epochs=self.epochs, device=self.device)
+
+    def _fit_directions(self, region: Region, X: Array, positive: Labels, random: np.random.Generator) -> None:
+        """Weigh directions by cross-validation, the linear model's own way."""
+        self._check_folds(positive)
+        scaler = self._new_scaler(X)
+        found = fit_linear(scaler.transform(X), positive, region, random, self._linear_settings())
+        self.candidates_ = [
+            {"name": name, "steps": 0, "tpauc": value, "share": found.shares[name]}
+            for name, value in found.validated.items()
+        ]
+        self.chosen_ = " + ".join(f"{share:.2f} {name}" for name, share in found.shares.items() if share >= 0.005)
+        self._keep(scaler, LinearScorer(found.coef, found.intercept))
+        self._set_threshold(region, found.held_out_logits, positive[found.held_out_rows])
+        self.out_of_fold_scores_ = np.full(positive.size, np.nan)
+        self.out_of_fold_scores_[found.held_out_rows] = found.held_out_logits
+
+    def _fit_by_folds(self, region: Region, X: Array, positive: Labels, random: np.random.Generator) -> None:
+        """Train in folds to judge the candidates, then on all rows."""
+        trainer, n_folds = self._trainer(region), self._check_folds(positive)
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=int(random.integers(2**31)))
+        by_candidate: list[Array] = []
+        for kept, held in folds.split(X, positive):
+            scaler = self._new_scaler(X[kept])
+            candidates = trainer.train(scaler.transform(X[kept]), positive[kept], random)
+            if not by_candidate:
+                by_candidate = [np.empty(positive.size) for _ in candidates]
+            for scores, candidate in zip(by_candidate, candidates, strict=True):
+                scores[held] = candidate.score(scaler.transform(X[held]))
+        scaler = self._new_scaler(X)
+        candidates = trainer.train(scaler.transform(X), positive, random)
+        best = self._choose(region, candidates, by_candidate, positive)
+        self._keep(scaler, candidates[best].score)
+        self._set_threshold(region, by_candidate[best], positive)
+        self.out_of_fold_scores_ = by_candidate[best]
+
+    def _fit_once(self, region: Region, X: Array, positive: Labels, random: np.random.Generator) -> None:
+        """Train once; choose on held-out rows, or not at all."""
+        held = None
+        if self.validation is not None:
+            X, positive, *held = self._hold_out(X, positive, random)
+        scaler = self._new_scaler(X)
+        candidates = self._trainer(region).train(scaler.transform(X), positive, random)
+        judge_X, judge_positive = (X, positive) if held is None else held
+        by_candidate = [candidate.score(scaler.transform(judge_X)) for candidate in candidates]
+        best = len(candidates) - 1
+        if held is not None:
+            best = self._choose(_with_somebody_in_it(region, judge_positive), candidates, by_candidate, judge_positive)
+        else:
+            self.chosen_ = _described(candidates[best])
+        self._keep(scaler, candidates[best].score)
+        self._set_threshold(region, by_candidate[best], judge_positive)
+
+    def _check_folds(self, positive: Labels) -> int:
+        n_folds = min(self.n_folds, int(positive.sum()), int((~positive).sum()))
+        if n_folds < 2:
+            raise ValueError(
+                "validation='cv' needs at least 2 rows of each class; give validation=None to train without a choice"
+            )
+        return n_folds
+
+    def _hold_out(self, X: Array, positive: Labels, random: np.random.Generator) -> tuple[Array, Labels, Array, Labels]:
+        if isinstance(self.validation, tuple):
+            held_X = validate_data(self, self.validation[0], dtype=np.float64, reset=False)
+            held_y = np.asarray(self.validation[1])
+            if held_y.shape != (len(held_X),):
+                raise ValueError(f"validation has {len(held_X)} rows and labels of shape {held_y.shape}")
+            if set(np.unique(held_y)) != set(self.classes_):
+                raise ValueError(f"validation must hold both labels {self.classes_[0]!r} and {self.classes_[1]!r}")
+            return X, positive, held_X, held_y == self.classes_[1]
+        parts = train_test_split(
+            X, positive, test_size=self.validation, stratify=positive, random_state=int(random.integers(2**31))
+        )
+        return parts[0], parts[2], parts[1], parts[3]
+
+    def _choose(self, region: Region, candidates: list[Candidate], by_candidate: list[Array], positive: Labels) -> int:
+        """Return which candidate has the highest TPAUC on rows it was not trained on; of equal ones the first."""
+        values = [tpauc_score(positive, scores, alpha=region.alpha, beta=region.beta) for scores in by_candidate]
+        self.candidates_ = [
+            {"name": candidate.name, "steps": candidate.steps, "tpauc": value}
+            for candidate, value in zip(candidates, values, strict=True)
+        ]
+        best = int(np.argmax(values))
+        self.chosen_ = _described(candidates[best])
+        return best
+
+    def _new_scaler(self, X: Array) -> StandardScaler:
+        return StandardScaler(with_mean=self.standardize, with_std=self.standardize).fit(X)
+
+    def _keep(self, scaler: StandardScaler, score: LinearScorer | ModuleScorer) -> None:
+        if isinstance(score, ModuleScorer):
+            self.scaler_, self.module_ = scaler, score.module
+            return
+        scale = np.ones(score.coef.size) if scaler.scale_ is None else scaler.scale_
+        shift = np.zeros(score.coef.size) if scaler.mean_ is None else scaler.mean_
+        self.coef_ = score.coef / scale
+        self.intercept_ = float(score.intercept - self.coef_ @ shift)
+
+    def _set_threshold(self, region: Region, scores: Array, positive: Labels) -> None:
+        point = operating_point(positive, scores, alpha=region.alpha, beta=region.beta)
+        # The point counts scores from its threshold on, `predict` those above; and if no finite threshold keeps the
+        # false alarms in bounds, only what is above every score seen is positive.
+        finite = np.isfinite(point.threshold)
+        self.threshold_ = float(np.nextafter(point.threshold, -np.inf)) if finite else float(scores.max())
+        if self.calibrate:
+            self.calibrator_ = LogisticRegression(C=1e6).fit(scores[:, None], positive)
+
+    # --------------------------------------------------------------------------------------------------- prediction
+
+    def _logits(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        if hasattr(self, "coef_"):
+            return np.asarray(X @ self.coef_ + self.intercept_)
+        return ModuleScorer(self.module_, self.device)(self.scaler_.transform(X))
+
+    def decision_function(self, X: Any) -> Array:
+        """Return logits minus `threshold_`, shape (n,): above 0 where `predict` says positive."""
+        return self._logits(X) - self.threshold_
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return shape (n, 2): calibrated probabilities with ``calibrate=True``, else a sigmoid of the decision."""
+        logits = self._logits(X)
+        if self.calibrate:
+            return np.asarray(self.calibrator_.predict_proba(logits[:, None]))
+        decision = logits - self.threshold_
+        return np.column_stack((expit(-decision), expit(decision)))
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of every row at the operating point of the region, shape (n,)."""
+        positive = self.decision_function(X) > 0
+        return np.asarray(self.classes_[positive.astype(int)])
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the TPAUC of the region on the given rows."""
+        logits = self._logits(X)
+        return tpauc_score(np.asarray(y) == self.classes_[1], logits, alpha=self.alpha, beta=self.beta)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def tpauc_scorer(alpha: float, beta: float) -> Any:
+    """Return a scorer for ``GridSearchCV(scoring=...)`` and ``cross_val_score``: TPAUC of any classifier's scores.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = make_classification(500, weights=[0.9], random_state=0)
+    >>> cross_val_score(LogisticRegression(), X, y, scoring=tpauc_scorer(0.3, 0.3)).shape
+    (5,)
+    """
+    region = Region(alpha, beta)
+    return make_scorer(
+        tpauc_score, response_method=("decision_function", "predict_proba"), alpha=region.alpha, beta=region.beta
+    )

@@ -1,0 +1,184 @@
+"""A linear scorer for a region: four directions, weighed by cross-validation.
+
+The directions are the plain and the balanced logistic regression (`tpauc.logistic`) and where the ascent of the
+smoothed TPAUC leads from each of them (`tpauc.ascent`). The scorer is their weighted mean. A direction whose
+cross-validated TPAUC is ``delta`` below the best one's, with the standard error ``s`` of that difference over the
+folds, has the weight ``exp(-delta / (s / 2))``: where the evidence is clear this is a choice, where positives are few
+it is an average, and region training is trusted only as far as held-out rows bear it out.
+
+The region is widened, at most to the whole data, until it holds five positives a feature. Of very large data the folds
+and the ascent see a sample; the regressions see everything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tpauc.ascent import AscentSettings, ascend, unit, whitener
+from tpauc.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
+from tpauc.metrics import tpauc_score
+from tpauc.region import Region
+
+Array = npt.NDArray[Any]
+
+DIRECTIONS = ("plain", "balanced", "region from plain", "region from balanced")
+
+
+@dataclass(frozen=True)
+class LinearSettings:
+    """One setting for all data."""
+
+    penalty: float = 1.0  # of the regressions: the inverse of scikit-learn's C
+    ascent: AscentSettings = field(default_factory=AscentSettings)
+    positives_per_feature: float = 5.0  # the region is widened until it holds so many
+    folds: int = 5
+    held_out_positives: int = 300  # folds are repeated until about so many positives were held out
+    max_repeats: int = 3
+    standard_errors: float = 0.5  # a direction that far below the best has 1/e of its weight
+    fold_rows: tuple[int, int] = (5_000, 10_000)  # most positives and negatives that the folds see
+    ascent_rows: tuple[int, int] = (20_000, 40_000)  # most that the last ascent sees
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """A fitted scorer: ``logit = X @ coef + intercept``, in the units of ``X``."""
+
+    coef: Array  # shape (d,)
+    intercept: float
+    shares: dict[str, float]  # weight of each direction
+    validated: dict[str, float]  # cross-validated TPAUC of each direction, NaN without folds
+    held_out_rows: Array  # which rows the folds saw
+    held_out_logits: Array  # their logits, by the folds that did not train on them
+
+
+def fit_linear(
+    X: Array, y: npt.NDArray[np.bool_], region: Region, random: np.random.Generator, settings: LinearSettings
+) -> LinearFit:
+    """Train on standardised rows ``X``, shape (n, d), with boolean labels ``y``."""
+    rows = Rows(np.column_stack((X, np.ones(len(X)))), y, np.ones(len(y)))
+    sample, sample_weight = _sample(y, settings.fold_rows, random)
+    fold_rows = rows.take(sample)._replace(weight=sample_weight)
+    fold_pair = fit_pair(fold_rows, settings.penalty)
+    pair = fold_pair if len(sample) == len(y) else fit_pair(rows, settings.penalty, start=fold_pair)
+    whiten = whitener(fold_rows.Z[:, :-1])
+    ascent_rows = rows.take(_sample(y, settings.ascent_rows, random)[0])
+    directions = four_directions(ascent_rows, pair, whiten, region, settings)
+    judged = _judge(fold_rows, fold_pair, whiten, region, random, settings)
+    w = directions @ judged.shares
+    slope, offset = as_logit(fold_rows, w)
+    return LinearFit(
+        slope * w,
+        offset,
+        dict(zip(DIRECTIONS, judged.shares.tolist(), strict=True)),
+        dict(zip(DIRECTIONS, judged.values.tolist(), strict=True)),
+        sample,
+        slope * (judged.held_out @ judged.shares) + offset,
+    )
+
+
+def as_logit(rows: Rows, w: Array) -> tuple[float, float]:
+    """Return the slope and offset that make a logit of the score along ``w``; of one that falls, leave it as it is."""
+    score = rows._replace(Z=np.column_stack((rows.Z[:, :-1] @ w, np.ones(len(rows.y)))))
+    slope, offset = minimise(score, 1e-3, np.zeros(2))
+    return (float(slope), float(offset)) if slope > 0.0 else (1.0, 0.0)
+
+
+def four_directions(rows: Rows, pair: LogisticPair, whiten: Array, region: Region, settings: LinearSettings) -> Array:
+    """Return the four directions as columns, shape (d, 4); scores along each have standard deviation 1."""
+    X = rows.Z[:, :-1]
+    wide = widened(region, int(rows.y.sum()), X.shape[1], settings.positives_per_feature)
+    starts = [whiten @ unit(np.linalg.solve(whiten, b[:-1])) for b in pair]
+    ends = [ascend(X, rows.y, start, whiten, wide, settings.ascent) for start in starts]
+    return np.column_stack(starts + ends)
+
+
+def widened(region: Region, n_positive: int, n_features: int, positives_per_feature: float) -> Region:
+    """Return the region, scaled up in both directions until it holds enough positives, at most to everything.
+
+    Examples
+    --------
+    >>> widened(Region(0.3, 0.3), n_positive=100, n_features=12, positives_per_feature=5.0)
+    Region(alpha=0.6, beta=0.6)
+    """
+    factor = max(1.0, positives_per_feature * n_features / max(1.0, region.alpha * n_positive))
+    return Region(min(1.0, region.alpha * factor), min(1.0, region.beta * factor))
+
+
+# ------------------------------------------------------------------------------------------------- cross-validation
+
+
+class _Judged(NamedTuple):
+    shares: Array  # shape (4,)
+    values: Array  # shape (4,)
+    held_out: Array  # shape (n, 4): scores of rows by folds that did not train on them
+
+
+def _judge(
+    rows: Rows,
+    pair: LogisticPair,
+    whiten: Array,
+    region: Region,
+    random: np.random.Generator,
+    settings: LinearSettings,
+) -> _Judged:
+    """Weigh the directions by their TPAUC on held-out rows: the mean of the folds' own and the pooled one."""
+    smallest_class = int(min(rows.y.sum(), (~rows.y).sum()))
+    n_folds = min(settings.folds, smallest_class)
+    repeats = int(np.clip(np.ceil(settings.held_out_positives / max(1, rows.y.sum())), 1, settings.max_repeats))
+    refit = PairRefit(rows, pair, settings.penalty)
+    held_out = np.empty((len(rows.y), len(DIRECTIONS)))
+    by_fold, pooled = [], []
+    for _ in range(repeats):
+        fold = _stratified_folds(rows, n_folds, random)
+        for k in range(n_folds):
+            train, test = rows.take(fold != k), fold == k
+            # Scores along these directions have one scale, so those of different folds may be pooled.
+            directions = four_directions(train, refit.on(train), whiten, region, settings)
+            held_out[test] = rows.Z[test, :-1] @ directions
+            by_fold.append(_tpaucs(rows.y[test], held_out[test], region))
+        pooled.append(_tpaucs(rows.y, held_out, region))
+    values = (np.mean(by_fold, axis=0) + np.mean(pooled, axis=0)) / 2.0
+    best = values.argmax()
+    # Repeats reuse the rows, so they do not count as more folds.
+    error = np.std(np.array(by_fold) - np.array(by_fold)[:, [best]], axis=0, ddof=1) / np.sqrt(n_folds)
+    shares = np.exp((values - values[best]) / (settings.standard_errors * error + 1e-9))
+    return _Judged(shares / shares.sum(), values, held_out)
+
+
+def _tpaucs(y: npt.NDArray[np.bool_], scores: Array, region: Region) -> list[float]:
+    """TPAUC of each column; a fold so small that the region selects nobody is judged on its one hardest example."""
+    n_positive = int(y.sum())
+    alpha = max(region.alpha, 1.0 / n_positive)
+    beta = max(region.beta, 1.0 / (y.size - n_positive))
+    return [tpauc_score(y, column, alpha=alpha, beta=beta) for column in scores.T]
+
+
+def _stratified_folds(rows: Rows, n_folds: int, random: np.random.Generator) -> Array:
+    """Fold of every row; equal rows of a class share one, or a copy of a held-out row would be trained on."""
+    projection = rows.Z @ random.standard_normal(rows.Z.shape[1])
+    fold = np.empty(len(rows.y), dtype=np.intp)
+    for label in (False, True):
+        members = np.flatnonzero(rows.y == label)
+        _, group = np.unique(projection[members], return_inverse=True)
+        n_groups = int(group.max()) + 1
+        if n_groups < n_folds:  # hardly any distinct rows: give up on keeping copies together
+            group, n_groups = np.arange(members.size), members.size
+        fold[members] = (random.permutation(n_groups) % n_folds)[group]
+    return fold
+
+
+def _sample(y: npt.NDArray[np.bool_], most: tuple[int, int], random: np.random.Generator) -> tuple[Array, Array]:
+    """At most so many positives and negatives, in order, and the weights that make up for the rest."""
+    if y.sum() <= most[0] and (~y).sum() <= most[1]:
+        return np.arange(y.size), np.ones(y.size)
+    weight = np.zeros(y.size)
+    for label, limit in ((True, most[0]), (False, most[1])):
+        members = np.flatnonzero(y == label)
+        kept = members if members.size <= limit else random.choice(members, limit, replace=False)
+        weight[kept] = members.size / kept.size
+    rows = np.flatnonzero(weight)
+    return rows, weight[rows]

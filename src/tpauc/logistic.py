@@ -1,0 +1,115 @@
+"""Logistic regression by Newton's method, plain and balanced, and cheaply again on most of the same rows.
+
+Minimises ``sum_i v_i log(1 + exp(-t_i z_i)) + penalty/2 |b|^2`` over ``b``, where ``z = Z b``, ``t = +-1`` and the last
+column of ``Z`` is 1, whose coefficient is not penalised. With at most some hundred features the Hessian is small and
+Newton's method converges in a handful of passes, several times quicker than a quasi-Newton method; and the fits of
+cross-validation, on all but a fold, need no Hessian of their own (`PairRefit`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import expit
+
+Array = npt.NDArray[Any]
+
+
+class Rows(NamedTuple):
+    """Standardised features with a last column of ones, labels, and weights that make up for rows left out."""
+
+    Z: Array  # shape (n, d + 1)
+    y: npt.NDArray[np.bool_]  # shape (n,)
+    weight: Array  # shape (n,)
+
+    def balanced(self) -> Rows:
+        """Return the same rows, weighted so that both classes count alike."""
+        total, positive = self.weight.sum(), self.weight[self.y].sum()
+        return self._replace(weight=self.weight * np.where(self.y, total / positive, total / (total - positive)) / 2.0)
+
+    def take(self, rows: Array) -> Rows:
+        """Return some of the rows."""
+        return Rows(self.Z[rows], self.y[rows], self.weight[rows])
+
+
+class LogisticPair(NamedTuple):
+    """The coefficients, shape (d + 1,), of the plain and of the class-balanced regression."""
+
+    plain: Array
+    balanced: Array
+
+
+def fit_pair(rows: Rows, penalty: float, start: LogisticPair | None = None) -> LogisticPair:
+    """Return both regressions; the balanced one starts at the plain one unless told otherwise."""
+    plain = minimise(rows, penalty, np.zeros(rows.Z.shape[1]) if start is None else start.plain)
+    return LogisticPair(plain, minimise(rows.balanced(), penalty, plain if start is None else start.balanced))
+
+
+def minimise(rows: Rows, penalty: float, b: Array, *, max_steps: int = 30, tolerance: float = 1e-6) -> Array:
+    """Newton's method with step halving, from ``b``, until a step gains less than ``tolerance`` of the value."""
+    ridge = _ridge(rows, penalty)
+    value = _objective(rows, b, ridge)
+    for _ in range(max_steps):
+        gradient = _gradient(rows, b, ridge)
+        direction = cho_solve(_hessian_factor(rows, b, ridge), gradient)
+        slope, length = gradient @ direction, 1.0
+        while True:
+            new = b - length * direction
+            new_value = _objective(rows, new, ridge)
+            if new_value <= value - 1e-4 * length * slope or length < 1e-6:
+                break
+            length /= 2.0
+        gained, b, value = value - new_value, new, new_value
+        if gained <= tolerance * abs(value):
+            break
+    return b
+
+
+class PairRefit:
+    """Refits both regressions on most of the rows of a finished fit.
+
+    Newton steps with the Hessian of all rows: a step on a share ``s`` of them leaves about ``1 - s`` of the distance,
+    and costs two products with a vector instead of a new Hessian.
+    """
+
+    def __init__(self, rows: Rows, pair: LogisticPair, penalty: float) -> None:
+        self._pair, self._penalty = pair, penalty
+        self._factors = [
+            _hessian_factor(part, b, _ridge(part, penalty))
+            for part, b in zip((rows, rows.balanced()), pair, strict=True)
+        ]
+
+    def on(self, rows: Rows, *, steps: int = 5) -> LogisticPair:
+        """Return both regressions on these rows."""
+        found = []
+        for part, b, factor in zip((rows, rows.balanced()), self._pair, self._factors, strict=True):
+            ridge = _ridge(part, self._penalty)
+            for _ in range(steps):
+                b = b - cho_solve(factor, _gradient(part, b, ridge))
+            found.append(b)
+        return LogisticPair(*found)
+
+
+def _ridge(rows: Rows, penalty: float) -> Array:
+    ridge = np.full(rows.Z.shape[1], penalty)
+    ridge[-1] = 1e-6  # only so that the Hessian is never singular
+    return ridge
+
+
+def _objective(rows: Rows, b: Array, ridge: Array) -> float:
+    z = rows.Z @ b
+    return float(rows.weight @ np.logaddexp(0.0, np.where(rows.y, -z, z)) + 0.5 * (ridge * b) @ b)
+
+
+def _gradient(rows: Rows, b: Array, ridge: Array) -> Array:
+    return np.asarray((rows.weight * (expit(rows.Z @ b) - rows.y)) @ rows.Z + ridge * b)
+
+
+def _hessian_factor(rows: Rows, b: Array, ridge: Array) -> Any:
+    p = expit(rows.Z @ b)
+    hessian = (rows.Z * (rows.weight * p * (1.0 - p))[:, None]).T @ rows.Z
+    hessian[np.diag_indices_from(hessian)] += ridge
+    return cho_factor(hessian)

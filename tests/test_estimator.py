@@ -1,0 +1,218 @@
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tpauc.estimator import TPAUCClassifier, tpauc_scorer
+from tpauc.metrics import tpauc_score
+from tpauc.tables import METHODS, powers_of_two
+
+
+def a_table(n, d, seed=0):
+    """Rare positives, and one feature with heavy tails: what a linear model says of extremes costs it the corner."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=(n, d))
+    y = (hidden[:, 0] + 0.7 * hidden[:, 1] + 0.3 * rng.normal(size=n) > 1.4).astype(int)
+    hidden[:, 0] = np.sinh(1.5 * hidden[:, 0])
+    return hidden, y
+
+
+X, Y = a_table(700, 8)
+TRAIN, TEST = slice(0, 450), slice(450, None)
+
+
+@parametrize_with_checks([TPAUCClassifier(random_state=0)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_trains_a_linear_model(method):
+    classifier = TPAUCClassifier(method=method, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    assert classifier.score(X[TEST], Y[TEST]) > 0.5
+    assert classifier.coef_.shape == (8,)
+    assert classifier.chosen_
+    assert np.isfinite(classifier.out_of_fold_scores_).all()
+
+
+@pytest.mark.parametrize("method", ["anchored", "cross_entropy", "minimax", "polynomial"])
+def test_methods_train_a_network(method):
+    classifier = TPAUCClassifier("mlp", method=method, epochs=2, n_folds=2, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    assert classifier.score(X[TEST], Y[TEST]) > 0.3  # 56 positives are few for a network; chance has 0.0
+    assert isinstance(classifier.module_, torch.nn.Module)
+
+
+def test_a_users_module():
+    def make(n_features):
+        return torch.nn.Sequential(torch.nn.Linear(n_features, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
+
+    classifier = TPAUCClassifier(make, validation=0.3, epochs=2, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    assert classifier.predict(X[TEST]).shape == (250,)
+    with pytest.raises(ValueError, match="the output of model must have shape"):
+        TPAUCClassifier(lambda d: torch.nn.Linear(d, 2), validation=None, epochs=1).fit(X, Y)
+
+
+def test_training_for_the_region_beats_cross_entropy_where_a_linear_model_must_choose():
+    features, y = a_table(8000, 4)
+    ours = TPAUCClassifier(random_state=0).fit(features[:4000], y[:4000]).score(features[4000:], y[4000:])
+    for method in ("cross_entropy", "balanced_cross_entropy"):
+        other = TPAUCClassifier(method=method, random_state=0).fit(features[:4000], y[:4000])
+        assert ours > other.score(features[4000:], y[4000:]) + 0.005
+
+
+@pytest.mark.parametrize("method", ["anchored", "square_auc"])
+@pytest.mark.parametrize("validation", ["cv", 0.3, (X[TEST], Y[TEST]), None], ids=["cv", "share", "set", "none"])
+def test_ways_of_choosing(method, validation):
+    classifier = TPAUCClassifier(method=method, validation=validation, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    assert classifier.score(X[TEST], Y[TEST]) > 0.5
+    assert hasattr(classifier, "candidates_") == (validation is not None)
+
+
+def test_the_threshold_is_the_operating_point_out_of_fold():
+    classifier = TPAUCClassifier(alpha=0.3, beta=0.2, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    negatives = classifier.out_of_fold_scores_[Y[TRAIN] == 0]
+    assert (negatives > classifier.threshold_).mean() <= 0.2
+    assert np.array_equal(classifier.predict(X[TEST]) == 1, classifier.decision_function(X[TEST]) > 0)
+    assert np.array_equal(classifier.predict_proba(X[TEST])[:, 1] > 0.5, classifier.decision_function(X[TEST]) > 0)
+
+
+def test_calibrated_probabilities_average_to_the_base_rate():
+    classifier = TPAUCClassifier(calibrate=True, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    probabilities = classifier.predict_proba(X[TEST])
+    assert probabilities[:, 1].mean() == pytest.approx(Y[TEST].mean(), abs=0.04)
+    assert np.allclose(probabilities.sum(1), 1.0)
+
+
+def test_results_follow_from_the_random_state():
+    first, again, other = (
+        TPAUCClassifier("mlp", epochs=1, n_folds=2, random_state=seed).fit(X[TRAIN], Y[TRAIN]).decision_function(X)
+        for seed in (3, 3, 4)
+    )
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    linear = [TPAUCClassifier(random_state=3).fit(X[TRAIN], Y[TRAIN]).coef_ for _ in range(2)]
+    assert np.array_equal(*linear)
+
+
+def test_the_callers_random_numbers_are_left_alone():
+    torch.manual_seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    TPAUCClassifier("mlp", epochs=1, n_folds=2, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    assert torch.equal(before[0], torch.get_rng_state())
+    assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_labels_may_be_anything_with_two_values():
+    names = np.where(Y == 1, "fraud", "fine")
+    by_name = TPAUCClassifier(random_state=0).fit(X[TRAIN], names[TRAIN])
+    assert list(by_name.classes_) == ["fine", "fraud"]
+    assert set(by_name.predict(X[TEST])) <= {"fine", "fraud"}
+    assert by_name.score(X[TEST], names[TEST]) == TPAUCClassifier(random_state=0).fit(X[TRAIN], Y[TRAIN]).score(
+        X[TEST], Y[TEST]
+    )
+
+
+def test_pipelines_searches_and_frames():
+    columns = [f"x{k}" for k in range(8)]
+    frame = pd.DataFrame(X, columns=columns)
+    pipeline = make_pipeline(StandardScaler(), TPAUCClassifier(random_state=0))
+    assert pipeline.fit(frame, Y).decision_function(frame).shape == (700,)
+    search = GridSearchCV(
+        TPAUCClassifier(random_state=0), {"regularization": [0.1, 1.0]}, scoring=tpauc_scorer(0.3, 0.3), cv=2
+    )
+    assert search.fit(frame, Y).best_score_ > 0.5
+    classifier = TPAUCClassifier(random_state=0).fit(frame, Y)
+    assert list(classifier.feature_names_in_) == columns
+    polars = pl.DataFrame(X, schema=columns)
+    assert np.array_equal(classifier.decision_function(polars), classifier.decision_function(frame))
+    with pytest.raises(ValueError, match="feature names"):
+        classifier.predict(frame.rename(columns={"x0": "other"}))
+
+
+def test_the_scorer_is_the_metric():
+    scores = cross_val_score(LogisticRegression(), X, Y, scoring=tpauc_scorer(0.3, 0.3), cv=3)
+    assert scores.shape == (3,)
+    fitted = LogisticRegression().fit(X[TRAIN], Y[TRAIN])
+    expected = tpauc_score(Y[TEST], fitted.decision_function(X[TEST]), alpha=0.3, beta=0.3)
+    assert tpauc_scorer(0.3, 0.3)(fitted, X[TEST], Y[TEST]) == expected
+    with pytest.raises(ValueError, match="beta must be a share"):
+        tpauc_scorer(0.3, 0.0)
+
+
+def test_sparse_input_is_refused_clearly():
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        TPAUCClassifier().fit(sparse.csr_matrix(X), Y)
+
+
+def test_pickles_clones_and_features_that_say_nothing():
+    classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], Y[TRAIN])
+    assert np.array_equal(pickle.loads(pickle.dumps(classifier)).predict(X), classifier.predict(X))
+    with pytest.raises(NotFittedError):
+        clone(classifier).predict(X)
+    constant = np.column_stack((X, np.ones(len(X))))
+    assert np.isfinite(TPAUCClassifier(random_state=0).fit(constant, Y).decision_function(constant)).all()
+    nothing = TPAUCClassifier(random_state=0).fit(np.ones((700, 2)), Y)
+    assert not nothing.predict(np.ones((3, 2))).any()
+    unscaled = TPAUCClassifier(standardize=False, random_state=0).fit(X[TRAIN] * 3.0 + 1.0, Y[TRAIN])
+    assert unscaled.score(X[TEST] * 3.0 + 1.0, Y[TEST]) > 0.5
+
+
+def test_a_region_without_anybody_is_trained_for_the_one_hardest_with_a_warning():
+    rows = np.r_[np.flatnonzero(Y == 1)[:3], np.flatnonzero(Y == 0)[:50]]
+    with pytest.warns(UserWarning, match=r"alpha=0.3, beta=0.3 select none of the 3 positive"):
+        TPAUCClassifier(random_state=0).fit(X[rows], Y[rows])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"model": "forest"}, ValueError, "model must be one of 'linear', 'mlp'"),
+        ({"method": "hinge"}, ValueError, "method must be one of"),
+        ({"alpha": 0.0}, ValueError, "alpha must be a share"),
+        ({"beta": 2.0}, ValueError, "beta must be a share"),
+        ({"validation": "holdout"}, ValueError, "validation must be one of 'cv'"),
+        ({"validation": 1.5}, ValueError, r"validation must be in \(0, 1\)"),
+        ({"validation": (X,)}, ValueError, "validation must be a pair"),
+        ({"validation": (X[TEST], np.zeros(250))}, ValueError, "validation must hold both labels"),
+        ({"validation": (X[TEST], Y[TRAIN])}, ValueError, "validation has 250 rows"),
+        ({"n_folds": 1}, ValueError, "n_folds must be at least 2"),
+        ({"max_steps": 0}, ValueError, "max_steps must be at least 1"),
+        ({"epochs": 2.5}, TypeError, "epochs must be a whole number"),
+        ({"regularization": -1.0}, ValueError, "regularization must be above 0"),
+    ],
+)
+def test_bad_parameters_name_themselves(parameters, error, message):
+    with pytest.raises(error, match=message):
+        TPAUCClassifier(**parameters).fit(X[TRAIN], Y[TRAIN])
+
+
+def test_bad_data_is_an_error_that_says_what_to_do():
+    with pytest.raises(ValueError, match="Only binary classification"):
+        TPAUCClassifier().fit(X, np.arange(700) % 3)
+    with pytest.raises(ValueError, match="one class only"):
+        TPAUCClassifier().fit(X, np.zeros(700))
+    one = np.zeros(700, dtype=int)
+    one[0] = 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the region selects nobody
+        with pytest.raises(ValueError, match="at least 2 rows of each class"):
+            TPAUCClassifier().fit(X, one)
+
+
+def test_steps_kept_are_powers_of_two():
+    assert powers_of_two(1) == (1,)
+    assert powers_of_two(8) == (1, 2, 4, 8)
+    assert powers_of_two(9) == (1, 2, 4, 8, 9)

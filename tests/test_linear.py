@@ -1,0 +1,131 @@
+"""The linear procedure: logistic regression, the ascent of the smoothed TPAUC, and the weighing of directions."""
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from sklearn.linear_model import LogisticRegression
+
+from tpauc import ascent, linear, logistic
+from tpauc.metrics import tpauc_score
+from tpauc.region import Region
+
+REGION = Region(0.3, 0.3)
+
+
+def a_table(n=2000, d=5, seed=0):
+    """Rare positives, and one feature with heavy tails: what a regression says of extremes costs it the corner."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = X[:, 0] + 0.7 * X[:, 1] + 0.3 * rng.normal(size=n) > 1.4
+    X[:, 0] = np.sinh(1.5 * X[:, 0])
+    return (X - X.mean(0)) / X.std(0), y
+
+
+def as_rows(X, y):
+    return logistic.Rows(np.column_stack((X, np.ones(len(X)))), y, np.ones(len(y)))
+
+
+def test_regressions_are_scikit_learns():
+    X, y = a_table()
+    pair = logistic.fit_pair(as_rows(X, y), penalty=2.0)
+    for b, class_weight in zip(pair, (None, "balanced"), strict=True):
+        reference = LogisticRegression(C=0.5, class_weight=class_weight, tol=1e-10, max_iter=1000).fit(X, y)
+        # Newton stops at a gain of 1e-6 of the value, some 1e-4 from the optimum in its coefficients.
+        np.testing.assert_allclose(b[:-1], reference.coef_[0], atol=1e-3)
+        np.testing.assert_allclose(b[-1], reference.intercept_[0], atol=1e-3)
+
+
+def test_weights_stand_for_repeated_rows():
+    X, y = a_table(300)
+    counts = np.random.default_rng(1).integers(1, 4, y.size)
+    weighted = as_rows(X, y)._replace(weight=counts.astype(float))
+    repeated = as_rows(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    for a, b in zip(logistic.fit_pair(weighted, 1.0), logistic.fit_pair(repeated, 1.0), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
+
+
+def test_refits_on_most_rows_are_fits():
+    X, y = a_table()
+    rows = as_rows(X, y)
+    pair = logistic.fit_pair(rows, 1.0)
+    some = np.arange(y.size) % 5 != 0
+    refit = logistic.PairRefit(rows, pair, 1.0).on(rows.take(some))
+    fitted = logistic.fit_pair(rows.take(some), 1.0)
+    for a, b, all_rows in zip(refit, fitted, pair, strict=True):
+        assert np.abs(a - b).max() < 0.02 * np.abs(all_rows - b).max() + 2e-3
+
+
+def test_separable_rows_are_held_by_the_penalty():
+    X = np.linspace(-1, 1, 40)[:, None]
+    pair = logistic.fit_pair(as_rows(X, X[:, 0] > 0), 1.0)
+    assert np.isfinite(pair.plain).all()
+    assert np.isfinite(pair.balanced).all()
+
+
+def test_gradient_on_the_grid_is_that_of_the_pair_sum():
+    rng = np.random.default_rng(0)
+    positives, negatives = rng.normal(0.3, 1.0, 30), rng.normal(0.0, 0.7, 50)
+    width = 0.2 * (ascent._deviation(positives) + ascent._deviation(negatives)) / 2
+
+    def smoothed(scores):
+        margins = (scores[:30, None] - scores[None, 30:]) / width
+        return float((1 / (1 + np.exp(-margins))).mean())
+
+    exact = approx_fprime(np.concatenate((positives, negatives)), smoothed, 1e-7) * width
+    found = np.concatenate(ascent.pair_gradient(positives, negatives, 0.2))
+    # Linear interpolation on a grid of half a temperature: up to a few per cent of the largest entry.
+    np.testing.assert_allclose(found, exact, atol=0.05 * np.abs(exact).max())
+
+
+def test_whitened_features_have_unit_covariance():
+    X, _ = a_table()
+    X = X @ (np.eye(5) + 0.3 * np.random.default_rng(2).normal(size=(5, 5)))
+    np.testing.assert_allclose(np.cov(X @ ascent.whitener(X), rowvar=False), np.eye(5), atol=0.05)
+    assert np.isfinite(ascent.whitener(np.zeros((10, 2)))).all()
+
+
+def test_the_ascent_climbs():
+    X, y = a_table()
+    start = logistic.fit_pair(as_rows(X, y), 1.0).plain[:-1]
+    end = ascent.ascend(X, y, start, ascent.whitener(X), REGION, ascent.AscentSettings())
+    before = tpauc_score(y, X @ start, alpha=0.3, beta=0.3)
+    after = tpauc_score(y, X @ end, alpha=0.3, beta=0.3)
+    assert after > before + 0.02
+
+
+def test_a_linear_scorer_for_the_region_beats_both_regressions():
+    X, y = a_table(6000)
+    train = np.arange(6000) < 3000
+    fit = linear.fit_linear(X[train], y[train], REGION, np.random.default_rng(0), linear.LinearSettings())
+    ours = tpauc_score(y[~train], X[~train] @ fit.coef, alpha=0.3, beta=0.3)
+    for b in logistic.fit_pair(as_rows(X[train], y[train]), 1.0):
+        assert ours > tpauc_score(y[~train], X[~train] @ b[:-1], alpha=0.3, beta=0.3)
+    assert sum(fit.shares.values()) == pytest.approx(1.0)
+    assert fit.shares["region from plain"] + fit.shares["region from balanced"] > 0.5
+    # The logits are those of a probability that is right on average.
+    probability = 1 / (1 + np.exp(-(X[train] @ fit.coef + fit.intercept)))
+    assert probability.mean() == pytest.approx(y[train].mean(), abs=0.02)
+    assert fit.held_out_logits.shape == (3000,)
+
+
+def test_of_large_data_folds_and_ascent_see_a_sample():
+    X, y = a_table(4000)
+    settings = linear.LinearSettings(fold_rows=(100, 300), ascent_rows=(200, 500))
+    fit = linear.fit_linear(X, y, REGION, np.random.default_rng(0), settings)
+    assert fit.held_out_rows.size == 400
+    assert y[fit.held_out_rows].sum() == 100
+    assert np.isfinite(fit.coef).all()
+
+
+def test_copies_of_a_row_share_a_fold():
+    X, y = a_table(200)
+    rows = as_rows(np.repeat(X, 3, axis=0), np.repeat(y, 3))
+    fold = linear._stratified_folds(rows, 5, np.random.default_rng(0)).reshape(-1, 3)
+    assert (fold == fold[:, :1]).all()
+    assert set(fold.ravel()) == set(range(5))
+
+
+def test_the_region_is_widened_for_few_positives_and_not_for_many():
+    assert linear.widened(REGION, 10_000, 10, 5.0) == REGION
+    assert linear.widened(REGION, 5, 100, 5.0) == Region(1.0, 1.0)
+    assert linear.widened(Region(0.1, 0.2), 100, 4, 5.0) == Region(0.2, 0.4)
