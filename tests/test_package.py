@@ -29,11 +29,7 @@ LAYERS = [
         *("checkpoints", "evaluation", "interruption", "launching", "pacing", "random_state", "run_folder"),
         *("run_state", "scoring", "vital_signs"),
     },
-    {
-        *("estimator", "paper"),
-        # reporting and the parts it is made of
-        *("reporting", "axes", "curves", "figures", "page", "panels", "plots"),
-    },
+    {"reporting", "estimator", "paper"},
     {"cli", "commands", "__main__"},
 ]
 

@@ -1,0 +1,262 @@
+"""The curves of a report as plain numbers: the ROC, thinned, and the density of the scores.
+
+**ROC.** With thresholds ``t`` in falling order the curve joins the points
+
+    FPR = #{s- >= t} / n-,      TPR = #{s+ >= t} / n+,
+
+from (0, 0) to (1, 1); examples of equal score share a point. A window on it (the whole plot, or the corner of a
+:class:`~tpauc.region.Region`) is measured in shares of the window's sides, so ``x`` and ``y`` run from 0 to 1.
+
+**Thinning.** The curve rises in both directions. Cut it where ``x + y`` passes a multiple of ``2/1000`` and keep the
+first and the last point of each piece: the points left out lie in a rectangle whose corners are kept and whose sides
+add up to at most ``2/1000``, so the drawn line passes them within ``2/1000 / sqrt(8)``, less than a thousandth of the
+plot's side. At most 2,000 points remain and each is a point of the exact curve.
+
+**Density.** A Gaussian smooths the histogram of a class; its width is Silverman's ``0.9 min(sd, IQR/1.34) n^(-1/5)``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tpauc.region import Region
+from tpauc.reporting.axes import with_room
+from tpauc.validation import BoolArray, FloatArray
+
+MAX_POINTS = 2000
+
+_BINS = 256
+_WIDEST_SMOOTHING = 24.0  # in bins; keeps the kernel shorter than the histogram
+_BEYOND = 0.001  # share of a class, at each end, that may lie beyond the axis: one outlier must not squeeze the rest
+_NEAREST_TO_END = (1e-6, 1e-3)  # bounds of ScoreScale.nearest
+
+
+# ------------------------------------------------------------------------------------------------------ ROC curve
+
+
+def roc_vertices(positive: BoolArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the corners of the ROC curve, exact; points inside a straight piece are left out.
+
+    Parameters
+    ----------
+    positive : bool array of shape (n,)
+        ``True`` for the positive class; both classes must be present.
+    scores : float array of shape (n,)
+
+    Returns
+    -------
+    fpr, tpr : float arrays of equal shape (m,)
+        Both rise from 0 to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> roc_vertices(np.array([True, True, False, False]), np.array([0.9, 0.4, 0.4, 0.1]))
+    (array([0. , 0. , 0.5, 1. ]), array([0. , 0.5, 1. , 1. ]))
+    """
+    order = np.argsort(scores)[::-1]
+    ordered = scores[order]
+    last_of_score = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), scores.size - 1)
+    true_positives = np.cumsum(positive[order], dtype=np.int64)[last_of_score]
+    false_positives = last_of_score + 1 - true_positives
+    right, up = np.diff(false_positives, prepend=0), np.diff(true_positives, prepend=0)
+    # Counts are whole numbers, so two steps have one direction exactly when this cross product is zero.
+    turns = right[1:] * up[:-1] != up[1:] * right[:-1]
+    kept = np.append(turns, True)
+    fpr = np.append(0.0, false_positives[kept] / false_positives[-1])
+    tpr = np.append(0.0, true_positives[kept] / true_positives[-1])
+    return fpr, tpr
+
+
+def within_region(fpr: FloatArray, tpr: FloatArray, region: Region) -> tuple[FloatArray, FloatArray]:
+    """Return the part of the curve inside the region, in shares of its sides; empty if the curve misses it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> within_region(np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.6, 1.0]), Region(alpha=0.5, beta=0.5))
+    (array([0., 0., 1.]), array([0. , 0.2, 0.6]))
+    """
+    lowest, farthest = 1.0 - region.alpha, region.beta
+    first = int(np.searchsorted(tpr, lowest, side="left"))
+    last = int(np.searchsorted(fpr, farthest, side="right")) - 1
+    x, y = fpr[first : last + 1], tpr[first : last + 1]
+    if first > 0:
+        entry = _between(tpr[first - 1], tpr[first], fpr[first - 1], fpr[first], at=lowest)
+        if entry > farthest:
+            return np.empty(0), np.empty(0)
+        x, y = np.append(entry, x), np.append(lowest, y)
+    if last < fpr.size - 1:
+        leave = _between(fpr[last], fpr[last + 1], tpr[last], tpr[last + 1], at=farthest)
+        x, y = np.append(x, farthest), np.append(y, leave)
+    return np.clip(x / region.beta, 0.0, 1.0), np.clip((y - lowest) / region.alpha, 0.0, 1.0)
+
+
+def _between(a: float, b: float, value_a: float, value_b: float, *, at: float) -> float:
+    """Value at ``at`` on the straight line from ``(a, value_a)`` to ``(b, value_b)``."""
+    return float(value_a + (value_b - value_a) * (at - a) / (b - a))
+
+
+def thinned(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return at most ``MAX_POINTS`` of the points of a rising curve in the unit square, without visible change.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.linspace(0.0, 1.0, 100_001)
+    >>> few, _ = thinned(x, np.sqrt(x))
+    >>> few.size <= MAX_POINTS, few[0], few[-1]
+    (True, np.float64(0.0), np.float64(1.0))
+    """
+    if x.size <= MAX_POINTS:
+        return x, y
+    pieces = MAX_POINTS // 2
+    piece = np.minimum(((x + y) * (pieces / 2)).astype(np.int64), pieces - 1)
+    new_piece = piece[1:] != piece[:-1]
+    kept = np.append(True, new_piece) | np.append(new_piece, True)
+    return x[kept], y[kept]
+
+
+# ------------------------------------------------------------------------------------------------- score densities
+
+
+@dataclass(frozen=True)
+class ScoreScale:
+    """How scores are placed along an axis: as they are, or as logits.
+
+    Logits serve scores that all lie in [0, 1]: there the scores of rare events crowd at 0, and a plain axis would show
+    a spike. A score of exactly 0 or 1 has no logit and is drawn at ``nearest`` to the end.
+
+    Examples
+    --------
+    >>> ScoreScale(nearest=None).drawn(0.25), round(ScoreScale(nearest=1e-6).drawn(0.25), 3)
+    (0.25, -1.099)
+    """
+
+    nearest: float | None
+
+    @classmethod
+    def fitting(cls, scores: FloatArray) -> ScoreScale:
+        """Return the logit scale if all scores lie in [0, 1] and some inside it, otherwise the plain one."""
+        if scores.min() < 0.0 or scores.max() > 1.0:
+            return cls(None)
+        inside = scores[(scores > 0.0) & (scores < 1.0)]
+        if inside.size == 0:
+            return cls(None)
+        distance = min(float(inside.min()), 1.0 - float(inside.max()))
+        return cls(min(max(distance / 2.0, _NEAREST_TO_END[0]), _NEAREST_TO_END[1]))
+
+    def drawn(self, score: float) -> float:
+        """Return the coordinate of one score."""
+        return float(self.all_drawn(np.array([score], dtype=np.float64))[0])
+
+    def all_drawn(self, scores: FloatArray) -> FloatArray:
+        """Return the coordinates of many scores."""
+        if self.nearest is None:
+            return scores
+        inside = np.clip(scores, self.nearest, 1.0 - self.nearest)
+        logits: FloatArray = np.log(inside) - np.log1p(-inside)
+        return logits
+
+
+@dataclass(frozen=True)
+class ScoreDensity:
+    """Densities of the two classes over one axis, each divided by its own peak.
+
+    Attributes
+    ----------
+    scale : ScoreScale
+    low, high : float
+        Ends of the axis, in the coordinates of ``scale``.
+    position : float array of shape (256,)
+        Places along the axis, as shares of it.
+    positives, negatives : float arrays of shape (256,)
+        Heights in [0, 1].
+    hard_positive, hard_negative : float
+        The highest score among the hard positives, the lowest among the hard negatives.
+    """
+
+    scale: ScoreScale
+    low: float
+    high: float
+    position: FloatArray
+    positives: FloatArray
+    negatives: FloatArray
+    hard_positive: float
+    hard_negative: float
+
+    def share(self, score: float) -> float:
+        """Return the place of a score along the axis, 0 at its low end and 1 at its high end."""
+        return (self.scale.drawn(score) - self.low) / (self.high - self.low)
+
+
+def score_density(positive: BoolArray, scores: FloatArray, region: Region) -> ScoreDensity:
+    """Return the densities of the scores of both classes and the two thresholds that delimit the hard examples.
+
+    Parameters
+    ----------
+    positive : bool array of shape (n,)
+    scores : float array of shape (n,)
+        Within +-1e300, so that their differences are finite.
+    region : Region
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> density = score_density(
+    ...     np.array([True, True, False, False]), np.array([3.0, 1.0, 2.0, 0.0]), Region(alpha=0.5, beta=0.5)
+    ... )
+    >>> density.hard_positive, density.hard_negative
+    (1.0, 2.0)
+    """
+    scores = scores.astype(np.float64, copy=False)
+    hard_positive, hard_negative = _hard_thresholds(scores[positive], scores[~positive], region)
+    scale = ScoreScale.fitting(scores)
+    drawn = scale.all_drawn(scores)
+    classes = drawn[positive], drawn[~positive]
+    low, high = _axis_ends(classes, scale.all_drawn(np.array([hard_positive, hard_negative])))
+    positives, negatives = (_heights((values - low) / (high - low)) for values in classes)
+    return ScoreDensity(
+        scale=scale,
+        low=low,
+        high=high,
+        position=(np.arange(_BINS) + 0.5) / _BINS,
+        positives=positives,
+        negatives=negatives,
+        hard_positive=hard_positive,
+        hard_negative=hard_negative,
+    )
+
+
+def _hard_thresholds(positives: FloatArray, negatives: FloatArray, region: Region) -> tuple[float, float]:
+    last_positive = region.hard_positives(positives.size) - 1
+    first_negative = negatives.size - region.hard_negatives(negatives.size)
+    return (
+        float(np.partition(positives, last_positive)[last_positive]),
+        float(np.partition(negatives, first_negative)[first_negative]),
+    )
+
+
+def _axis_ends(classes: tuple[FloatArray, FloatArray], marks: FloatArray) -> tuple[float, float]:
+    """Return ends that hold nearly all of both classes and every mark, with some room."""
+    quantiles = [np.quantile(values, [_BEYOND, 1.0 - _BEYOND]) for values in classes]
+    values = np.concatenate([*quantiles, marks])
+    return with_room(float(values.min()), float(values.max()))
+
+
+def _heights(places: FloatArray) -> FloatArray:
+    """Smoothed histogram over [0, 1] of places along the axis, with its peak at 1."""
+    inside = places[(places >= 0.0) & (places <= 1.0)]
+    counts = np.bincount(np.minimum((inside * _BINS).astype(np.int64), _BINS - 1), minlength=_BINS)
+    quarter, three_quarters = np.quantile(inside, [0.25, 0.75])
+    # Half the data on one value makes the quartiles meet; the spread of the rest then says more.
+    spread = min(float(inside.std()), float(three_quarters - quarter) / 1.34) or float(inside.std())
+    width = min(max(0.9 * spread * inside.size**-0.2 * _BINS, 1.0), _WIDEST_SMOOTHING)
+    reach = math.ceil(3.0 * width)
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+    smooth = np.convolve(counts, kernel, mode="same")
+    heights: FloatArray = smooth / smooth.max()
+    return heights

@@ -1,0 +1,659 @@
+import errno
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tpauc.metrics import auc_score, opauc_score, tpauc_score
+from tpauc.region import Region
+from tpauc.reporting import report
+from tpauc.reporting.axes import Axis, with_room
+from tpauc.reporting.curves import MAX_POINTS, ScoreScale, roc_vertices, score_density, thinned, within_region
+from tpauc.reporting.figures import roc_panels, score_panel, training_panels
+from tpauc.reporting.panels import COLOURS, look_of
+from tpauc.reporting.plots import plot_roc, plot_scores, plot_training
+from tpauc.uncertainty import compare_tpauc, operating_point, tpauc_interval
+from tpauc.validation import check_history, check_named_scores, check_page_path, check_text, import_extra, is_drawable
+
+REGION = {"alpha": 0.3, "beta": 0.3}
+FAST = {"n_resamples": 50}
+
+
+def two_models(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.25
+    return y, {"plain": y + rng.normal(size=n), "better": 2 * y + rng.normal(size=n)}
+
+
+# ------------------------------------------------------------------------------------------------------- ROC curve
+
+
+def plain_roc(y, s):
+    """Every point of the curve, threshold by threshold."""
+    positives = [v for v, label in zip(s, y, strict=True) if label]
+    negatives = [v for v, label in zip(s, y, strict=True) if not label]
+    points = [(0.0, 0.0)]
+    for threshold in sorted(set(s), reverse=True):
+        fpr = sum(v >= threshold for v in negatives) / len(negatives)
+        tpr = sum(v >= threshold for v in positives) / len(positives)
+        points.append((fpr, tpr))
+    return points
+
+
+def distance_to_line(points, x, y):
+    """Largest distance of any of the points from the line through (x, y)."""
+    largest = 0.0
+    start, end = np.stack([x[:-1], y[:-1]], 1), np.stack([x[1:], y[1:]], 1)
+    along = end - start
+    for point in points:
+        share = np.clip(((point - start) * along).sum(1) / np.maximum((along**2).sum(1), 1e-300), 0.0, 1.0)
+        largest = max(largest, np.linalg.norm(start + share[:, None] * along - point, axis=1).min())
+    return largest
+
+
+labelled_scores = st.lists(st.tuples(st.booleans(), st.integers(0, 9)), min_size=2, max_size=40).filter(
+    lambda rows: len({label for label, _ in rows}) == 2
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(labelled_scores)
+def test_vertices_lie_on_the_plain_curve_and_leave_out_only_straight_pieces(rows):
+    y, s = np.array([label for label, _ in rows]), np.array([float(score) for _, score in rows])
+    expected = plain_roc(y.tolist(), s.tolist())
+    fpr, tpr = roc_vertices(y, s)
+    assert set(zip(fpr.tolist(), tpr.tolist(), strict=True)) <= set(expected)
+    # Coordinates are ratios of counts, rounded once; the foot of the perpendicular takes a few more operations.
+    assert distance_to_line(np.array(expected), fpr, tpr) < 1e-15 * 10
+    assert np.trapezoid(tpr, fpr) == pytest.approx(auc_score(y, s), abs=1e-12)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 10), st.integers(1, 10))
+def test_area_inside_the_region_is_the_metric(seed, tenths_alpha, tenths_beta):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(70) < 20)  # whole numbers of hard examples, and no ties: metric and area coincide
+    s = rng.permutation(70) + 0.0
+    region = Region(tenths_alpha / 10, tenths_beta / 10)
+    x, height = within_region(*roc_vertices(y, s), region)
+    area = np.trapezoid(height, x) if x.size else 0.0
+    # Only the clipping rounds: 1 - alpha, and a division by alpha or beta.
+    assert area == pytest.approx(tpauc_score(y, s, alpha=region.alpha, beta=region.beta), abs=1e-12)
+
+
+def test_a_curve_that_misses_the_region_is_empty():
+    x, y = within_region(np.array([0.0, 1.0]), np.array([0.0, 1.0]), Region(0.3, 0.3))
+    assert x.size == y.size == 0
+
+
+def test_a_line_through_two_borders_of_the_region_is_cut_at_both():
+    x, y = within_region(np.array([0.0, 1.0]), np.array([0.0, 1.0]), Region(0.8, 0.6))
+    np.testing.assert_allclose(x, [0.2 / 0.6, 1.0])
+    np.testing.assert_allclose(y, [0.0, 0.5])
+
+
+@pytest.mark.parametrize("window", [None, Region(0.3, 0.3), Region(0.05, 0.8)])
+def test_thinning_is_bounded_exact_at_its_points_and_invisible(window):
+    rng = np.random.default_rng(0)
+    y = rng.random(200_000) < 0.3
+    curve = roc_vertices(y, rng.normal(size=y.size) + 1.5 * y)
+    x, height = curve if window is None else within_region(*curve, window)
+    few_x, few_height = thinned(x, height)
+    assert x.size > 2 * MAX_POINTS or window is not None
+    assert few_x.size <= MAX_POINTS
+    assert set(zip(few_x, few_height, strict=True)) <= set(zip(x, height, strict=True))
+    assert (few_x[0], few_height[0]) == (x[0], height[0])
+    assert (few_x[-1], few_height[-1]) == (x[-1], height[-1])
+    sampled = rng.choice(x.size, size=min(500, x.size), replace=False)
+    # The bound that the module derives: pieces of half-perimeter 2/1000 are passed within 2/1000 / sqrt(8).
+    assert distance_to_line(np.stack([x, height], 1)[sampled], few_x, few_height) <= 0.002 / np.sqrt(8) + 1e-12
+
+
+def test_the_distance_check_can_fail():
+    assert distance_to_line(np.array([[0.5, 0.9]]), np.array([0.0, 1.0]), np.array([0.0, 1.0])) > 0.28
+
+
+def test_a_short_curve_is_not_thinned():
+    x = np.linspace(0, 1, MAX_POINTS)
+    assert thinned(x, x)[0] is x
+
+
+# --------------------------------------------------------------------------------------------------------- scores
+
+
+def test_thresholds_delimit_the_hard_examples():
+    y, scores = two_models()
+    s = scores["plain"]
+    density = score_density(y, s, Region(0.2, 0.1))
+    positives, negatives = sorted(s[y]), sorted(s[~y], reverse=True)
+    assert density.hard_positive == positives[int(0.2 * len(positives)) - 1]
+    assert density.hard_negative == negatives[int(0.1 * len(negatives)) - 1]
+
+
+def test_density_finds_the_modes_of_both_classes():
+    rng = np.random.default_rng(0)
+    y = np.arange(20_000) < 8_000
+    s = rng.normal(size=y.size) + np.where(y, 10.0, 4.0)
+    density = score_density(y, s, Region(0.3, 0.3))
+    for heights, mode in ((density.positives, 10.0), (density.negatives, 4.0)):
+        assert heights.max() == 1.0
+        peak = density.low + density.position[heights.argmax()] * (density.high - density.low)
+        # The mode of a smoothed sample of 8,000 strays by about n^(-1/5)/2 standard deviations.
+        assert peak == pytest.approx(mode, abs=0.3)
+    # A normal density falls to exp(-1/2) of its peak one standard deviation away.
+    one_deviation = np.interp(density.share(11.0), density.position, density.positives)
+    assert one_deviation == pytest.approx(np.exp(-0.5), abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("scores", "nearest"),
+    [
+        ([0.1, 0.9, 0.4], 1e-3),
+        ([0.0, 0.0005, 1.0], 2.5e-4),
+        ([0.0, 1e-30, 0.5], 1e-6),
+        ([0.0, 1.0, 1.0], None),
+        ([-0.1, 0.5, 0.5], None),
+        ([0.5, 1.5, 0.5], None),
+    ],
+)
+def test_scores_in_the_unit_interval_get_a_logit_axis(scores, nearest):
+    assert ScoreScale.fitting(np.array(scores)).nearest == nearest
+
+
+def test_logits_of_0_and_1_are_drawn_at_the_ends():
+    scale = ScoreScale(nearest=0.01)
+    assert scale.drawn(0.0) == scale.drawn(0.01) == pytest.approx(np.log(0.01 / 0.99))
+    assert scale.drawn(1.0) == pytest.approx(-scale.drawn(0.0))
+    assert scale.drawn(0.5) == 0.0
+
+
+def test_an_outlier_does_not_squeeze_the_axis():
+    y, scores = two_models(4000)
+    s = scores["plain"]
+    s[0] = 1e9
+    assert score_density(y, s, Region(0.3, 0.3)).high < 10
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: np.full_like(s, 0.5),
+        lambda s: np.full_like(s, 1e200),
+        lambda s: s * 1e299 / np.abs(s).max(),
+        lambda s: -np.abs(s) * 1e-310,
+        lambda s: np.round(s),
+        lambda s: s.astype(np.float32),
+        lambda s: (s > 0).astype(float),
+    ],
+)
+def test_odd_scores_are_drawn(change):
+    y, scores = two_models()
+    s = change(scores["plain"])
+    point = operating_point(y, s, **REGION)
+    panel = score_panel("odd", y, s, point, Region(**REGION))
+    assert len(panel.rules) == 2 + np.isfinite(point.threshold)
+    for line in panel.lines:
+        assert np.isfinite(line.y).all()
+        assert (line.y >= 0).all()
+        assert (line.y <= 1).all()
+    assert all(-1e-9 <= place <= 1 + 1e-9 and text for place, text in panel.x_axis.ticks())
+
+
+# ----------------------------------------------------------------------------------------------------------- axes
+
+
+def written(text):
+    return float(text.replace("\N{MINUS SIGN}", "-"))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+def test_ticks_stand_where_they_say(low, width):
+    axis = Axis("", *with_room(low, low + width))
+    ticks = axis.ticks()
+    assert 2 <= len(ticks) <= 7
+    for place, text in ticks:
+        value = written(text)
+        assert -1e-6 <= place <= 1 + 1e-6
+        # Floats near `low` are spaced by about 1e-16 of it.
+        assert axis.share(value) == pytest.approx(place, abs=1e-9 + 1e-15 * abs(low) / width)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.floats(-13.8, 13.7), st.floats(0.1, 27.6))
+def test_logit_ticks_stand_where_they_say(low, width):
+    axis = Axis("", low, min(low + width, 13.8), logit=True)
+    for place, text in axis.ticks():
+        probability = written(text)
+        assert axis.share(np.log(probability / (1 - probability))) == pytest.approx(place, abs=1e-9)
+
+
+def test_epochs_are_whole_numbers():
+    assert [text for _, text in Axis("epoch", 0.0, 3.0, whole=True).ticks()] == ["0", "1", "2", "3"]
+
+
+# -------------------------------------------------------------------------------------------------------- colours
+
+# Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
+VISION = {
+    "normal": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def linear_rgb(colour):
+    parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def lab(linear):
+    to_xyz = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+    xyz = np.array(to_xyz) @ np.clip(linear, 0, 1) / [0.95047, 1.0, 1.08883]
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def smallest_difference(colours, vision):
+    seen = [lab(np.array(vision) @ linear_rgb(colour)) for colour in colours]
+    return min(np.linalg.norm(a - b) for a, b in combinations(seen, 2))
+
+
+def contrast(a, b):
+    low, high = sorted(linear_rgb(c) @ [0.2126, 0.7152, 0.0722] for c in (a, b))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("vision", VISION)
+def test_models_and_classes_are_told_apart_by_colour_blind_readers(scheme, vision):
+    # 2.3 is just noticeable in CIELAB; more than ten times that is told apart at a glance.
+    models = [COLOURS[f"model-{number}"][scheme] for number in range(5)]
+    assert smallest_difference(models, VISION[vision]) > 30
+    assert smallest_difference([COLOURS[name][scheme] for name in ("positive", "negative")], VISION[vision]) > 30
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_lines_and_text_stand_out_from_the_page(scheme):
+    paper = COLOURS["paper"][scheme]
+    for name, colours in COLOURS.items():
+        if name not in ("paper", "region"):
+            assert contrast(colours[scheme], paper) >= 3.0, name  # WCAG 2.2, 1.4.11
+    assert contrast(COLOURS["ink"][scheme], paper) >= 7.0
+
+
+def test_the_colour_checks_can_fail():
+    assert smallest_difference(["#ca6a00", "#a98600"], VISION["deuteranopia"]) < 30
+    assert contrast("#e69f00", "#ffffff") < 3.0
+
+
+def test_twenty_models_look_different():
+    looks = [look_of(number) for number in range(20)]
+    assert len({(look.colour, look.dash) for look in looks}) == 20
+
+
+# ---------------------------------------------------------------------------------------------------------- panels
+
+
+def test_roc_panels_mark_every_operating_point():
+    y, scores = two_models()
+    points = {name: operating_point(y, s, **REGION) for name, s in scores.items()}
+    whole, corner = roc_panels(y, scores, points, Region(**REGION))
+    assert whole.region == (0.3, 0.3)
+    assert [(mark.x, mark.y, mark.filled) for mark in whole.marks] == [
+        (point.fpr, point.tpr, point.feasible) for point in points.values()
+    ]
+    inside = [point for point in points.values() if point.feasible]
+    assert inside
+    for mark, point in zip(corner.marks, inside, strict=True):
+        assert (mark.x, mark.y) == (pytest.approx(point.fpr / 0.3), pytest.approx((point.tpr - 0.7) / 0.3))
+
+
+def test_an_empty_corner_says_so():
+    y, scores = two_models()
+    reversed_scores = {"reversed": -scores["better"]}
+    points = {name: operating_point(y, s, **REGION) for name, s in reversed_scores.items()}
+    whole, corner = roc_panels(y, reversed_scores, points, Region(**REGION))
+    assert corner.message == "No curve reaches the region"
+    assert not points["reversed"].feasible
+    assert not whole.marks[0].filled
+    assert corner.marks == []
+
+
+HISTORY = [
+    {"epoch": 1, "step": 10, "lr": 0.1, "tpauc": 0.2, "auc": 0.6, "loss": 0.9, "note": "first"},
+    {"epoch": 2, "step": 20, "lr": 0.1, "tpauc": None, "auc": 0.7, "loss": float("nan"), "note": "second"},
+    {"epoch": 3, "step": 30, "lr": 0.05, "tpauc": 0.4, "auc": 0.65, "loss": 0.5, "note": "third"},
+]
+
+
+def test_training_panels_have_one_line_a_run_and_pass_over_missing_numbers():
+    panels = training_panels({"a": HISTORY, "b": HISTORY[:1]}, {"a": look_of(0), "b": look_of(1)})
+    assert [panel.title for panel in panels] == ["Loss", "TPAUC", "AUC", "Lr"]
+    loss, tpauc = panels[:2]
+    np.testing.assert_allclose(loss.lines[0].x, [0.0, 1.0])
+    assert [line.name for line in loss.lines] == ["a", "b"]
+    assert [mark.text for mark in tpauc.marks] == ["a: 0.4 at epoch 3", "b: 0.2 at epoch 1"]
+    assert [mark.text for mark in loss.marks] == ["b: 0.9 at epoch 1"]  # a single point would not be seen as a line
+
+
+# ----------------------------------------------------------------------------------------------------- matplotlib
+
+
+def test_plots_have_their_panels():
+    y, scores = two_models()
+    assert [axes.get_title(loc="left") for axes in plot_roc(y, scores, **REGION).axes] == [
+        "Whole curve",
+        "Inside the region",
+    ]
+    assert [axes.get_title(loc="left") for axes in plot_scores(y, scores, **REGION).axes] == ["plain", "better"]
+    assert [axes.get_title(loc="left") for axes in plot_training(HISTORY).axes] == ["Loss", "TPAUC", "AUC", "Lr"]
+
+
+def test_plot_roc_draws_the_curve():
+    y, scores = two_models()
+    axes = plot_roc(y, {"plain": scores["plain"]}, **REGION).axes[0]
+    fpr, tpr = roc_vertices(y, scores["plain"])
+    drawn = axes.lines[1].get_xydata()
+    np.testing.assert_array_equal(drawn, np.stack([fpr, tpr], 1))
+
+
+def test_names_are_shown_as_they_are(tmp_path):
+    y, scores = two_models()
+    names = ["_private", "$x_{$ costs $", "n" * 200]
+    figure = plot_roc(y, dict.fromkeys(names, scores["plain"]), **REGION)
+    figure.savefig(tmp_path / "roc.png")
+    shown = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert shown == [*names[:2], "n" * 39 + "\N{HORIZONTAL ELLIPSIS}"]
+
+
+def test_importing_loads_neither_matplotlib_nor_torch_and_plotting_no_pyplot():
+    code = """
+import sys
+import tpauc.reporting
+heavy = {"matplotlib", "jinja2", "torch"} & sys.modules.keys()
+assert not heavy, heavy
+tpauc.reporting.plots.plot_roc([1, 1, 0, 0], {"m": [4, 2, 3, 1]}, alpha=0.5, beta=0.5).savefig(sys.stderr.buffer)
+assert "matplotlib.pyplot" not in sys.modules
+print("fine")
+"""
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, check=False)
+    assert result.stdout == b"fine\n", result.stderr[-2000:]
+
+
+# ------------------------------------------------------------------------------------------------------------ page
+
+
+class Page(HTMLParser):
+    """Cells of the tables, texts, identifiers and references of a page; tags must nest."""
+
+    VOID = frozenset({"meta", "link", "br"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.references, self.paths, self.tables = [], [], [], [], {}
+        self.texts = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        self.references += [attributes[name] for name in ("src", "href", "xlink:href", "data") if name in attributes]
+        if tag == "path" and "data-name" in attributes:
+            self.paths.append((attributes["data-name"], attributes["d"]))
+        if tag == "table":
+            self.tables[attributes["id"]] = self.rows = []
+        if tag == "tr":
+            self.rows.append({})
+        if tag == "td" and "data-value" in attributes:
+            self.rows[-1][attributes["data-label"]] = attributes["data-value"]
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def write(tmp_path, **changes):
+    y, scores = two_models()
+    options = {"out": tmp_path / "report.html", **REGION, **FAST, "pngs": False, **changes}
+    page = report(options.pop("y_true", y), options.pop("scores", scores), **options)
+    return page.read_text(encoding="utf-8")
+
+
+def test_tables_hold_the_library_s_values(tmp_path):
+    y, scores = two_models()
+    page = Page(write(tmp_path))
+    _, *rows = page.tables["models"]
+    assert len(rows) == len(scores)
+    for row, s in zip(rows, scores.values(), strict=True):
+        point = operating_point(y, s, **REGION)
+        assert float(row["TPAUC"]) == tpauc_score(y, s, **REGION)
+        assert float(row["OPAUC"]) == opauc_score(y, s, beta=REGION["beta"])
+        assert float(row["AUC"]) == auc_score(y, s)
+        assert [float(row[key]) for key in ("Threshold", "TPR", "FPR")] == [point.threshold, point.tpr, point.fpr]
+    versus = compare_tpauc(y, scores["better"], scores["plain"], **REGION, **FAST, random_state=0)
+    _, row = page.tables["comparisons"]
+    assert (float(row["Difference"]), float(row["p-value"])) == (versus.difference, versus.p_value)
+    assert versus.difference > 0
+
+
+def test_intervals_are_the_library_s_to_the_shown_digits(tmp_path):
+    y, scores = two_models()
+    text = " ".join(" ".join(Page(write(tmp_path, confidence=0.9)).texts).split())
+    for s in scores.values():
+        for alpha, beta in ((0.3, 0.3), (1.0, 0.3), (1.0, 1.0)):
+            interval = tpauc_interval(y, s, alpha=alpha, beta=beta, confidence=0.9, **FAST, random_state=0)
+            assert f"{interval.estimate:.4f} {interval.low:.4f} \N{EN DASH} {interval.high:.4f}" in text
+    assert "90% interval" in text
+    assert "95%" not in text
+
+
+def test_page_needs_nothing_else(tmp_path):
+    text = write(tmp_path, history=HISTORY)
+    page = Page(text)
+    assert page.references == ["data:,"]
+    assert "<script" not in text
+    assert re.findall(r"https?:|url\(|@import", text) == []
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_user_text_is_escaped_everywhere(tmp_path):
+    name = "<script>alert('x')</script>\"&amp;"
+    _, scores = two_models()
+    text = write(
+        tmp_path,
+        title=name,
+        scores={name: scores["plain"], name + "2": scores["better"]},
+        history={name: HISTORY, name + "3": HISTORY},
+    )
+    assert "<script" not in text
+    page = Page(text)
+    assert name in page.texts
+    assert (name + "3") in page.texts
+    assert {drawn for drawn, _ in page.paths} == {name, name + "2", name + "3"}
+
+
+def test_one_model_has_no_comparison_and_history_takes_its_name(tmp_path):
+    _, scores = two_models()
+    page = Page(write(tmp_path, scores={"only": scores["better"]}, history=HISTORY))
+    assert set(page.tables) == {"models"}
+    # Two ROC panels and four of training.
+    assert [name for name, _ in page.paths] == ["only"] * 6
+
+
+def test_large_data_make_a_small_page(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.random(300_000) < 0.2
+    s = rng.normal(size=y.size) + 2 * y
+    text = write(tmp_path, y_true=y, scores={"model": s}, n_resamples=39)
+    points = [path.count("L") + 1 for _, path in Page(text).paths]
+    assert len(points) == 2
+    assert MAX_POINTS / 4 < max(points) <= MAX_POINTS
+
+
+def test_same_input_same_bytes(tmp_path):
+    first, second = (write(tmp_path / name, pngs=True) for name in "ab")
+    assert first == second
+    pictures = sorted(path.name for path in (tmp_path / "a").glob("*.png"))
+    assert pictures == ["report-roc.png", "report-scores.png"]
+    for name in pictures:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_pngs_are_pictures_of_readable_size(tmp_path):
+    write(tmp_path, pngs=True, history=HISTORY)
+    for name in ("roc", "scores", "training"):
+        head = (tmp_path / f"report-{name}.png").read_bytes()[:24]
+        assert head[:8] == b"\x89PNG\r\n\x1a\n"
+        assert int.from_bytes(head[16:20], "big") >= 1200
+
+
+# ------------------------------------------------------------------------------------------------- files and errors
+
+
+def test_folder_is_made_and_file_has_usual_permissions(tmp_path):
+    write(tmp_path / "new" / "folder")
+    page = tmp_path / "new" / "folder" / "report.html"
+    usual = tmp_path / "usual"
+    usual.touch()
+    assert page.stat().st_mode == usual.stat().st_mode
+    assert os.listdir(page.parent) == ["report.html"]
+
+
+@pytest.mark.parametrize("stage", ["write", "move"])
+def test_an_error_while_writing_leaves_what_was_there(tmp_path, monkeypatch, stage):
+    (tmp_path / "report.html").write_text("precious")
+    (tmp_path / "report-roc.png").write_text("precious too")
+
+    def full_disk(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync" if stage == "write" else "replace", full_disk)
+    with pytest.raises(OSError, match=r"report cannot be written: No space left on device.*report-roc\.png"):
+        write(tmp_path, pngs=True)
+    assert (tmp_path / "report.html").read_text() == "precious"
+    assert (tmp_path / "report-roc.png").read_text() == "precious too"
+    assert sorted(os.listdir(tmp_path)) == ["report-roc.png", "report.html"]
+
+
+def test_an_existing_page_is_replaced(tmp_path):
+    (tmp_path / "report.html").write_text("old")
+    assert write(tmp_path).startswith("<!doctype html>")
+
+
+Y, SCORES = [1, 0, 1, 0], [0.9, 0.1, 0.4, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"scores": {}}, ValueError, "scores must hold at least one model"),
+        ({"scores": SCORES}, TypeError, "scores must map the name of each model to its scores, got list"),
+        ({"scores": {" ": SCORES}}, ValueError, "the name of a model in scores must not be empty, got ' '"),
+        ({"scores": {3: SCORES}}, TypeError, "the name of a model in scores must be a string, got 3"),
+        ({"scores": {"\ud800": SCORES}}, ValueError, "must be text that UTF-8 can encode"),
+        ({"scores": {"a": SCORES, "b": SCORES[:3]}}, ValueError, r"y_true and scores\['b'\] must have equal length"),
+        ({"scores": {"a": [0.1, float("nan"), 0.2, 0.3]}}, ValueError, r"scores\['a'\] must be finite"),
+        ({"scores": {"a": [1e301, 0, 1, 2]}}, ValueError, r"scores\['a'\] must lie within \+-1e\+300"),
+        ({"y_true": [1, 1, 1, 1]}, ValueError, "y_true has no negative example"),
+        ({"alpha": 0.1}, ValueError, "alpha=0.1 selects none of the 2 positive examples"),
+        ({"beta": 0.1}, ValueError, "beta=0.1 selects none of the 2 negative examples"),
+        ({"beta": 1.5}, ValueError, "beta must be a share"),
+        ({"title": ""}, ValueError, "title must not be empty"),
+        ({"title": None}, TypeError, "title must be a string"),
+        ({"confidence": 1.5}, ValueError, "confidence"),
+        ({"n_resamples": 0}, ValueError, "n_resamples"),
+        ({"history": [{"loss": 1.0}]}, ValueError, "row 0 must have the key 'epoch', found 'loss'"),
+        ({"history": [{"epoch": float("nan")}]}, ValueError, "epoch of history of 'm', row 0 must be finite"),
+        ({"history": [{"epoch": "one"}]}, TypeError, "epoch of history of 'm', row 0 must be a number"),
+        ({"history": [[1, 2]]}, TypeError, "row 0 must be a mapping"),
+        ({"history": [{"epoch": 1, 2: 3.0}]}, TypeError, "row 0 must be a mapping with strings as keys"),
+        ({"history": [{"epoch": 1, "loss": "0.5"}]}, ValueError, "history must hold a finite number besides"),
+        ({"history": [{"epoch": 1, "step": 5}]}, ValueError, "history must hold a finite number besides"),
+        ({"history": []}, ValueError, "history of 'm' must hold at least one epoch"),
+        ({"history": {"run": {"epoch": 1}}}, TypeError, "history of 'run' must be a list"),
+        ({"history": {"": [{"epoch": 1}]}}, ValueError, "the name of a run in history must not be empty"),
+        ({"out": "report"}, ValueError, "out must be the name of a file that ends in .html, got 'report'"),
+        ({"out": "scores.csv"}, ValueError, "out must be the name of a file that ends in .html"),
+    ],
+)
+def test_mistakes_are_named_and_nothing_is_written(tmp_path, monkeypatch, changes, error, message):
+    monkeypatch.chdir(tmp_path)
+    options = {"y_true": Y, "scores": {"m": SCORES}, "alpha": 0.5, "beta": 0.5, "out": "report.html", **FAST}
+    with pytest.raises(error, match=message):
+        report(**{**options, **changes})
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_same_call_without_a_mistake_works(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = report(Y, {"m": SCORES}, alpha=0.5, beta=0.5, out="report.html", **FAST)
+    assert page == Path("report.html")
+    assert page.exists()
+
+
+def test_unwritable_places(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match=r"out: the folder .*/file/new cannot be made, because .*/file is a file"):
+        check_page_path(tmp_path / "file" / "new" / "report.html")
+    (tmp_path / "folder.html").mkdir()
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        check_page_path(tmp_path / "folder.html")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(PermissionError, match="is not writable"):
+        check_page_path(tmp_path / "report.html")
+
+
+def test_checks_pass_what_is_right(tmp_path):
+    assert check_text("name", "title") == "name"
+    assert check_page_path(str(tmp_path / "Report.HTM")) == tmp_path / "Report.HTM"
+    assert check_history(HISTORY, only_run="run") == {"run": HISTORY}
+    assert check_history({"a": HISTORY}, only_run="run") == {"a": HISTORY}
+    positive, checked = check_named_scores([-1, 1], {"m": [1, 2]})
+    assert positive.tolist() == [False, True]
+    assert checked["m"].tolist() == [1.0, 2.0]
+    assert import_extra("json", "report").loads("1") == 1
+
+
+@pytest.mark.parametrize("value", [0, -2.5, np.float32(1), np.int64(3), 1e300])
+def test_numbers_are_drawable(value):
+    assert is_drawable(value)
+
+
+@pytest.mark.parametrize("value", [None, "1", float("nan"), float("-inf"), 10**400, 1e301, np.float64("nan"), 1j, [1]])
+def test_other_values_are_not_drawable(value):
+    assert not is_drawable(value)
+
+
+def test_a_missing_extra_is_named_before_anything_is_written(tmp_path, monkeypatch):
+    for module in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ModuleNotFoundError, match=r"matplotlib .* pip install 'tpauc\[report\]'"):
+        write(tmp_path, pngs=True)
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'tpauc\[report\]'"):
+        plot_roc(Y, {"m": SCORES}, alpha=0.5, beta=0.5)
+    write(tmp_path)  # the page alone does without matplotlib
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ModuleNotFoundError, match=r"jinja2 .* pip install 'tpauc\[report\]'"):
+        write(tmp_path)
