@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from tpauc.distributed import gather_columns, process_count
-from tpauc.surrogates import Batch, Surrogate, class_moments, power_rows, select_class, turn_power_rows
+from tpauc.surrogates import Batch, PowerRows, Surrogate, class_moments
 from tpauc.weighting import Hardness, RankWeighting, Weighting, Weights
 
 SCORES = ("sigmoid", "logit")
@@ -126,19 +126,16 @@ class _HardnessMoments(torch.autograd.Function):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         with _full_precision(logits.device):
             ctx.batch = as_batch(logits, y, objective)
-            rows = power_rows(ctx.batch)
-            ctx.moments = class_moments(rows, y, objective.across_processes)
-            turned = turn_power_rows(rows, ctx.batch)
+            ctx.rows = PowerRows(ctx.batch)
+            ctx.moments = class_moments(ctx.rows.powers, y, objective.across_processes)
         has_pairs = (ctx.moments.sizes > 0).all()
         ctx.mark_non_differentiable(has_pairs)
-        ctx.save_for_backward(turned)
         return ctx.moments.value.T.reshape(-1), has_pairs
 
     @staticmethod
     def backward(ctx: Any, grad_output: torch.Tensor, _: Any) -> tuple[torch.Tensor, None, None]:
         _refuse_second_derivative()
-        (turned,) = ctx.saved_tensors
-        with _full_precision(turned.device):
+        with _full_precision(grad_output.device):
             coefficients = ctx.moments.per_example(grad_output.reshape(2, 3).T)
-            gradient = select_class(coefficients @ turned, ctx.batch)
+            gradient = ctx.rows.turned(coefficients, ctx.batch)
         return gradient * process_count(ctx.batch.across_processes), None, None

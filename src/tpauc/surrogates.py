@@ -33,7 +33,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-from tpauc.distributed import gather_columns, sum_over_processes
+from tpauc.distributed import gather_columns, process_count, sum_over_processes
 from tpauc.duality import derivatives
 from tpauc.validation import check_choice, check_positive
 from tpauc.weighting import Hardness, Weights
@@ -90,70 +90,79 @@ class Surrogate(ABC):
 # --------------------------------------------------------------------------------------------------------- moments
 
 
+@functools.cache
+def _constant(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Return a small tensor, made once: to make one costs more than to use it."""
+    with torch.inference_mode(False):
+        return torch.tensor(values, dtype=dtype, device=device)
+
+
 class Moments(NamedTuple):
-    """Means of ``w x^k`` over each class of the global batch."""
+    """Means of rows such as ``w x^k`` over each class of the global batch."""
 
     value: torch.Tensor  # shape (rows, 2): positives, negatives; 0 for an empty class
     sizes: torch.Tensor  # shape (2,): how many examples each class has
+    divisors: torch.Tensor  # shape (2,): the sizes, at least 1
 
     def per_example(self, by_moment: torch.Tensor) -> torch.Tensor:
         """Return what an example's rows are worth, by class, shape (2, rows), given the derivatives in the moments.
 
         Negated for a positive, whose hardness logit is minus its logit.
         """
-        return (by_moment / (self.sizes.clamp_min(1.0) * by_moment.new_tensor((-1.0, 1.0)))).T
+        return (by_moment / (self.divisors * _constant((-1.0, 1.0), by_moment.dtype, by_moment.device))).T
 
 
 def class_moments(rows: torch.Tensor, y: torch.Tensor, across_processes: bool) -> Moments:
     """Average each row over the positives and over the negatives of all processes."""
     members = torch.empty((2, y.shape[0]), dtype=y.dtype, device=y.device)
     members[0] = y
-    torch.sub(1.0, y, out=members[1])
-    sums = torch.cat((rows @ members.T, members.sum(1)[None]))
-    sums = sum_over_processes(sums, across_processes)
-    return Moments(sums[:-1] / sums[-1].clamp_min(1.0), sums[-1])
+    torch.logical_not(y, out=members[1])
+    sums, sizes = rows @ members.T, members.sum(1)
+    if process_count(across_processes) > 1:
+        total = sum_over_processes(torch.cat((sums, sizes[None])))
+        sums, sizes = total[:-1], total[-1]
+    divisors = sizes.clamp_min(1.0)
+    return Moments(sums / divisors, sizes, divisors)
 
 
-def power_rows(batch: Batch) -> torch.Tensor:
-    """Return the rows ``w``, ``w x``, ``w x^2``, shape (3, n)."""
-    x = batch.x
-    rows = torch.empty((3, x.shape[0]), dtype=x.dtype, device=x.device)
-    rows[0] = batch.weights.value
-    torch.mul(rows[0], x, out=rows[1])
-    torch.mul(rows[1], x, out=rows[2])
-    return rows
+class PowerRows:
+    """The rows ``w x^k``, ``k = 0, 1, 2``, of a batch, and on sigmoid scores what they turn by.
 
-
-def turn_power_rows(rows: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """Overwrite ``w x^k`` by its derivative in the hardness logit, up to the factor ``1 - t``; on sigmoid scores.
-
-    ``d(w x^k)/du = (1 - t) [ (elasticity + k) w x^k + bend x^k ]``, as ``dx/du = x (1 - x)``. In place, the bend too:
-    new memory costs a large batch more than arithmetic.
+    ``d(w x^k)/du = (1 - t) [ (elasticity + k) w x^k + bend x^k ]``, as ``dx/du = x (1 - x)``: a linear combination of
+    the rows themselves and, where the weights bend, of three more.
     """
-    bend = batch.weights.bend
-    for power, row in enumerate(rows.unbind()):
-        row.mul_(batch.weights.elasticity + power)
-        if bend is not None:
-            row.add_(bend)
-            bend.mul_(batch.x)
-    return rows
 
+    def __init__(self, batch: Batch) -> None:
+        self._elasticity, bend = batch.weights.elasticity, batch.weights.bend
+        x = batch.x
+        self.all = torch.empty((3 if bend is None else 6, x.shape[0]), dtype=x.dtype, device=x.device)
+        for first, factor in ((0, batch.weights.value), (3, bend)):
+            if factor is not None:
+                self.all[first] = factor
+                torch.mul(factor, x, out=self.all[first + 1])
+                torch.mul(self.all[first + 1], x, out=self.all[first + 2])
+        self.powers = self.all[:3]
 
-def select_class(by_class: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """Take each example's entry of its own class from shape (2, n), times the ``1 - t`` that turned rows leave out."""
-    for_positives, for_negatives = by_class.unbind()
-    return torch.lerp(for_negatives, for_positives, batch.y).mul_(batch.hardness.rest)  # lerp is exact at its ends
+    def turned(self, coefficients: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Return each example's derivative, given what its rows are worth by class, shape (2, 3)."""
+        steps = (self._elasticity, self._elasticity + 1.0, self._elasticity + 2.0)
+        by_row = coefficients * _constant(steps, coefficients.dtype, coefficients.device)
+        if self.all.shape[0] == 6:
+            by_row = torch.cat((by_row, coefficients), dim=1)
+        for_positives, for_negatives = (by_row @ self.all).unbind()
+        # lerp is exact at its two ends
+        return torch.lerp(for_negatives, for_positives, batch.y).mul_(batch.hardness.rest)
 
 
 def _power_pair_mean(batch: Batch, kernel: torch.Tensor) -> PairMean:
     """Pair mean of ``sum_kl kernel[k, l] x_i^k x_j^l``, powers 0 to 2, from six moments."""
-    rows = power_rows(batch)
-    moments = class_moments(rows, batch.y, batch.across_processes)
+    rows = PowerRows(batch)
+    moments = class_moments(rows.powers, batch.y, batch.across_processes)
     by_moment = kernel @ moments.value.flip(1)  # columns: dR/dP_k, dR/dN_k
     value = moments.value[:, 0] @ by_moment[:, 0]
     coefficients = moments.per_example(by_moment)
     if batch.scores == "sigmoid":
-        return PairMean(value, select_class(coefficients @ turn_power_rows(rows, batch), batch))
+        return PairMean(value, rows.turned(coefficients, batch))
     c0, c1, c2 = (torch.lerp(negative, positive, batch.y) for positive, negative in coefficients.T)
     by_x = batch.weights.value * (c1 + 2.0 * c2 * batch.x)
     return PairMean(value, batch.chain_rule(by_x, c0 + (c1 + c2 * batch.x) * batch.x))

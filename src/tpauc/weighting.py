@@ -61,8 +61,7 @@ class Hardness(NamedTuple):
 class Weights(NamedTuple):
     """Weights ``w`` of examples and how they turn with the hardness logit: ``dw/du = (1 - t) (elasticity w + bend)``.
 
-    A power ``t^e`` has elasticity ``e`` and no bend; a weight without gradient has neither. ``bend`` is a new tensor,
-    which its user may overwrite, or None for 0.
+    A power ``t^e`` has elasticity ``e`` and no bend; a weight without gradient has neither. ``bend`` None stands for 0.
     """
 
     value: torch.Tensor
