@@ -521,7 +521,8 @@ def check_same_settings(saved: Mapping[str, Any], now: Mapping[str, Any], where:
     """Raise if a run is to be continued with other settings than it was begun with."""
     if differences := [f"{key}={now[key]!r} (there {saved.get(key)!r})" for key in now if saved.get(key) != now[key]]:
         raise ValueError(
-            f"{where} holds a run with other settings: {', '.join(differences)}; go on with those, or choose another out"
+            f"{where} holds a run with other settings: {', '.join(differences)}; "
+            "go on with those, or choose another out"
         )
 
 
@@ -789,8 +790,8 @@ def check_splittable(n_positive: int, n_negative: int) -> None:
 def check_resamples(n_resamples: int, confidence: float) -> int:
     """Return ``n_resamples`` as an int, enough of them for one to lie beyond each limit of an interval."""
     number = check_count(n_resamples, "n_resamples")
-    # 2 / (1 - 0.9) is 20.000000000000004, which asks for 20.
-    needed = math.ceil(round(2.0 / (1.0 - confidence), 9)) - 1
+    # 2 / (1 - 0.9) is 20.000000000000004, which must not ask for 21.
+    needed = math.ceil(2.0 / (1.0 - confidence) * (1.0 - 1e-12)) - 1
     if number < needed:
         raise ValueError(f"n_resamples must be at least {needed} for confidence={confidence}, got {n_resamples!r}")
     return number

@@ -1,0 +1,446 @@
+"""How sure a TPAUC is: confidence intervals, the paired comparison of two models, and the operating point.
+
+All resampling is the stratified bootstrap: out of ``n+`` positives and ``n-`` negatives as many are drawn with
+replacement, each class on its own, and the statistic is the exact :func:`~tpauc.metrics.tpauc_score` of the drawn rows,
+ties counted half. The data are sorted once, since a resample only changes how often a row counts. Let ``t`` run over
+the distinct scores of the positives, ``P_t`` be the number of selected positives with that score, and ``A_t`` and
+``B_t`` the numbers of drawn negatives above it and not below it. Of the ``k-`` selected negatives ``max(k- - A_t, 0)``
+are then at ``t`` or lower, and ``max(k- - B_t, 0)`` are lower, so
+
+    TPAUC = sum_t P_t (max(k- - A_t, 0) + max(k- - B_t, 0)) / (2 k+ k-),
+
+and all that a resample needs are running counts of its rows from the hardest on.
+
+With a single model, rows outside the region need not be drawn. To draw ``n`` rows is to draw ``n`` uniform numbers
+``u`` and to take the rows at the places ``floor(n u)``, counted from the hardest. The ``k``-th smallest of these
+numbers, ``v``, has a Beta(k, n - k + 1) distribution, and the ``k - 1`` below it are uniform on ``[0, v)``: so the
+``k`` hardest rows of a resample come from ``k`` numbers, without any approximation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tpauc.metrics import tpauc_score
+from tpauc.region import Region, hard_mass
+from tpauc.validation import (
+    BoolArray,
+    FloatArray,
+    check_labels_and_scores,
+    check_open_share,
+    check_random_state,
+    check_resamples,
+)
+
+IntArray = npt.NDArray[np.intp]
+
+# Numbers drawn at a time: what a block needs stays in a processor's cache and does not grow with the resamples.
+_BLOCK = 2**15
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimated TPAUC and the limits of its confidence interval; what :func:`tpauc_interval` returns."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The TPAUC of one model minus that of another; what :func:`compare_tpauc` returns."""
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """A threshold and what it achieves; what :func:`operating_point` returns."""
+
+    threshold: float
+    tpr: float
+    fpr: float
+    feasible: bool
+
+
+def tpauc_interval(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    alpha: float,
+    beta: float,
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    random_state: int | np.random.Generator | None = None,
+) -> Interval:
+    """Confidence interval of :func:`~tpauc.metrics.tpauc_score`, by a stratified bootstrap.
+
+    The limits are percentiles of resamples, and each allows for what the sample may have missed: for the lower limit
+    the hardest row of each class is put into the data once more before resampling, for the upper limit the easiest
+    (as the exact interval of a proportion counts one failure more, then one success more). The extra row loses its
+    weight as the data grow, and the interval becomes the percentile interval.
+
+    Where the region is ranked perfectly, so is every resample, and there is no spread to read a limit from. The lower
+    limit is then ``((1 - confidence) / 2) ** (1 / min(k+, k-))``, the exact one of a proportion without a failure
+    among that many; where all resamples are 0 the upper limit is 1 minus that.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels, 0/1 or -1/1, as bool, int or float.
+    y_score : array-like of shape (n,)
+        Scores, higher for the positive class.
+    alpha, beta : float
+        The region, as in :func:`~tpauc.metrics.tpauc_score`; each in (0, 1].
+    confidence : float, default=0.95
+        In (0, 1).
+    n_resamples : int, default=2000
+        At least ``2 / (1 - confidence) - 1``, so that a resample lies beyond each limit.
+    random_state : int, numpy.random.Generator or None, default=None
+        Seed or source of the draws. An int gives the same interval each time; None a new one.
+
+    Returns
+    -------
+    Interval
+        With ``estimate``, ``low`` and ``high``, where ``low <= estimate <= high``.
+
+    Notes
+    -----
+    The method was chosen by its coverage of the truth in simulations (normal scores, 40 and 60 positives, ten times as
+    many negatives, TPAUC(0.3, 0.3) from 0.01 to 0.98; 95 % wanted). This one covers 92 % to 98 %. Plain percentiles
+    cover 79 % to 96 %, the less the closer to 1, since the loss is then due to a few rows that another sample may
+    not hold. BCa mends half of that, and fails near 0 (86 %), where estimates of exactly 0 are common; on the logit
+    scale 54 % to 87 % are covered near 0.
+
+    With 50 rows in each class the interval is too wide rather than too narrow (97 % to 99 %). What the sample does not
+    show it cannot allow for: if the positives spread twice as wide as the negatives, a TPAUC of 0.9 estimated from
+    50 of them is covered in 87 % of the cases, and a class of a single row shows no spread at all.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(1000) < 100
+    >>> score = rng.normal(size=1000) + 2 * y
+    >>> interval = tpauc_interval(y, score, alpha=0.3, beta=0.3, random_state=0)
+    >>> print(f"{interval.estimate:.2f} in {interval.low:.2f} to {interval.high:.2f}")
+    0.52 in 0.34 to 0.66
+    """
+    confidence = check_open_share(confidence, "confidence")
+    n_resamples = check_resamples(n_resamples, confidence)
+    generator = check_random_state(random_state)
+    positive, scores = check_labels_and_scores(y_true, y_score)
+    region = Region(alpha, beta)
+    estimate = tpauc_score(positive, scores, alpha=region.alpha, beta=region.beta)
+    pessimistic, optimistic = _two_sided_resamples(generator, positive, scores, region, n_resamples)
+    low, high = _limits(pessimistic, confidence)[0], _limits(optimistic, confidence)[1]
+    n_positive = int(np.count_nonzero(positive))
+    fewest = min(region.hard_positives(n_positive), region.hard_negatives(positive.size - n_positive))
+    unseen = ((1.0 - confidence) / 2.0) ** (1.0 / fewest)
+    low = unseen if low == 1.0 else low
+    high = 1.0 - unseen if high == 0.0 else high
+    return Interval(estimate, min(low, estimate), max(high, estimate))
+
+
+def compare_tpauc(
+    y_true: npt.ArrayLike,
+    score_a: npt.ArrayLike,
+    score_b: npt.ArrayLike,
+    *,
+    alpha: float,
+    beta: float,
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    random_state: int | np.random.Generator | None = None,
+) -> Comparison:
+    """Compare two models on the same rows: TPAUC of ``score_a`` minus that of ``score_b``.
+
+    The bootstrap is paired: a resample holds the same rows for both models, so what makes rows hard for both cancels.
+    The resampled differences are moved away from the observed one by the factor ``sqrt(1 + 1/m)``, where ``m`` is the
+    effective number of rows that make the difference: the ``m`` equal contributions that would vary as much,
+    ``(sum of l^2)^2 / (sum of l^4)`` with ``l`` the influence of a row. The interval lies between percentiles of these
+    values, and the p-value is their two-sided tail,
+
+        p = min(1, 2 (1 + min(#{value <= 0}, #{value >= 0})) / (n_resamples + 1)).
+
+    Both say the same: ``p_value <= 1 - confidence`` exactly where 0 is outside ``[low, high]``. The p-value is never 0;
+    ``2 / (n_resamples + 1)`` says that no value was on the other side. Equal scores give difference 0 and p-value 1.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels, 0/1 or -1/1, as bool, int or float.
+    score_a, score_b : array-like of shape (n,)
+        Scores of the two models for the same rows, higher for the positive class; their scales may differ.
+    alpha, beta, confidence, n_resamples, random_state
+        As in :func:`tpauc_interval`.
+
+    Returns
+    -------
+    Comparison
+        With ``difference``, ``low``, ``high`` and ``p_value``.
+
+    Notes
+    -----
+    Simulated tests at 5 % of two models of equal TPAUC(0.3, 0.3), from 0.1 to 0.95, reject in 2 % to 6 % of the cases
+    with 50 and with 200 positives; without the factor, in up to 9 %. If the positives of one model also spread 2.7
+    times as wide as those of the other, it is 3 % to 7 % up to a TPAUC of 0.8, but 15 % at 0.95 (9 % with 200
+    positives): there the loss of one model is due to a few rows that the sample may not hold.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(2000) < 200
+    >>> noise = rng.normal(size=2000)
+    >>> better, worse = noise + 2.5 * y, noise + rng.normal(size=2000) + 2 * y
+    >>> comparison = compare_tpauc(y, better, worse, alpha=0.3, beta=0.3, random_state=0)
+    >>> comparison.low > 0, comparison.p_value < 0.01
+    (True, True)
+    """
+    confidence = check_open_share(confidence, "confidence")
+    n_resamples = check_resamples(n_resamples, confidence)
+    generator = check_random_state(random_state)
+    region = Region(alpha, beta)
+    positive, first = check_labels_and_scores(y_true, score_a, score_name="score_a")
+    _, second = check_labels_and_scores(y_true, score_b, score_name="score_b")
+    value_a, value_b = (tpauc_score(positive, s, alpha=region.alpha, beta=region.beta) for s in (first, second))
+    resampled = _paired_resamples(generator, positive, (first, second), region, n_resamples)
+    difference = value_a - value_b
+    effective_rows = _effective_number(_influence(positive, first, region) - _influence(positive, second, region))
+    stretched = difference + math.sqrt(1.0 + 1.0 / effective_rows) * (resampled[0] - resampled[1] - difference)
+    low, high = _limits(np.clip(stretched, -1.0, 1.0), confidence)
+    fewer = int(min(np.count_nonzero(stretched <= 0.0), np.count_nonzero(stretched >= 0.0)))
+    return Comparison(difference, low, high, min(1.0, 2.0 * (1 + fewer) / (n_resamples + 1)))
+
+
+def operating_point(y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, alpha: float, beta: float) -> OperatingPoint:
+    """Threshold with the highest TPR at ``FPR <= beta``, and whether ``TPR >= 1 - alpha`` is met there.
+
+    A row is predicted positive when its score is at least the threshold. Among the thresholds of highest TPR the one of
+    lowest FPR is returned: it is the score of a positive. If even the highest positive comes with more than ``beta`` of
+    the negatives (all scores tied, say), no allowed threshold catches a positive; ``inf`` is then returned, with TPR
+    and FPR 0. Shares are counted as everywhere: ``floor(n- * beta)`` negatives may be false alarms and
+    ``floor(n+ * alpha)`` positives may be missed, and either may be no row at all. Takes O(n).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels, 0/1 or -1/1, as bool, int or float.
+    y_score : array-like of shape (n,)
+        Scores, higher for the positive class.
+    alpha, beta : float
+        Share of positives that may be missed, share of negatives that may be false alarms; each in (0, 1].
+
+    Returns
+    -------
+    OperatingPoint
+        With ``threshold``, ``tpr``, ``fpr`` and ``feasible``.
+
+    Examples
+    --------
+    >>> y = [1, 1, 1, 1, 0, 0, 0, 0]
+    >>> score = [0.9, 0.8, 0.6, 0.3, 0.7, 0.4, 0.2, 0.1]
+    >>> operating_point(y, score, alpha=0.25, beta=0.25)
+    OperatingPoint(threshold=0.6, tpr=0.75, fpr=0.25, feasible=True)
+    >>> operating_point(y, [0.5] * 8, alpha=0.25, beta=0.25)
+    OperatingPoint(threshold=inf, tpr=0.0, fpr=0.0, feasible=False)
+    """
+    region = Region(alpha, beta)
+    positive, scores = check_labels_and_scores(y_true, y_score)
+    positives, negatives = scores[positive], scores[~positive]
+    false_alarms_allowed = hard_mass(negatives.size, region.beta)
+    caught = positives
+    if false_alarms_allowed < negatives.size:
+        first_too_many = negatives.size - 1 - false_alarms_allowed
+        caught = positives[positives > np.partition(negatives, first_too_many)[first_too_many]]
+    threshold = float(caught.min()) if caught.size else math.inf
+    return OperatingPoint(
+        threshold,
+        tpr=caught.size / positives.size,
+        fpr=int(np.count_nonzero(negatives >= threshold)) / negatives.size,
+        feasible=positives.size - caught.size <= hard_mass(positives.size, region.alpha),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- resamples
+
+
+class _Ladder(NamedTuple):
+    """For each distinct score of the positives, from the lowest up, how many rows lie on either side of it."""
+
+    positives_up_to: IntArray
+    negatives_above: IntArray
+    negatives_not_below: IntArray
+
+
+def _ladder(positive_scores: FloatArray, negative_scores: FloatArray) -> _Ladder:
+    levels, on_level = np.unique(positive_scores, return_counts=True)
+    ordered = np.sort(negative_scores)
+    return _Ladder(
+        positives_up_to=np.cumsum(on_level),
+        negatives_above=ordered.size - np.searchsorted(ordered, levels, side="right"),
+        negatives_not_below=ordered.size - np.searchsorted(ordered, levels, side="left"),
+    )
+
+
+def _two_sided_resamples(
+    generator: np.random.Generator, positive: BoolArray, scores: FloatArray, region: Region, n_resamples: int
+) -> FloatArray:
+    """Return TPAUCs of shape (2, n_resamples): with the hardest row of each class doubled, then with the easiest.
+
+    A resample draws the same places in both, so its second value is never below its first.
+    """
+    positives, negatives = scores[positive], scores[~positive]
+    ladders = (
+        _ladder(np.append(positives, positives.min()), np.append(negatives, negatives.max())),
+        _ladder(np.append(positives, positives.max()), np.append(negatives, negatives.min())),
+    )
+    sizes = positives.size + 1, negatives.size + 1
+    selected = region.hard_positives(sizes[0]), region.hard_negatives(sizes[1])
+    values = np.empty((2, n_resamples))
+    for block in _blocks(n_resamples, sum(selected)):
+        drawn_positives, drawn_negatives = (
+            _running_sum(_hardest_counts(generator, n, k, block.stop - block.start))
+            for n, k in zip(sizes, selected, strict=True)
+        )
+        for side, ladder in enumerate(ladders):
+            values[side, block] = _tpauc_of_draws(ladder, drawn_positives, drawn_negatives, *selected)
+    return values
+
+
+def _paired_resamples(
+    generator: np.random.Generator,
+    positive: BoolArray,
+    models: Sequence[FloatArray],
+    region: Region,
+    n_resamples: int,
+) -> FloatArray:
+    """Return TPAUCs of shape (models, n_resamples); a resample holds the same rows for all models."""
+    by_class = [(scores[positive], scores[~positive]) for scores in models]
+    ladders = [_ladder(*classes) for classes in by_class]
+    hardest_first = [(np.argsort(positives), np.argsort(-negatives)) for positives, negatives in by_class]
+    n_positive, n_negative = (of_class.size for of_class in by_class[0])
+    selected = region.hard_positives(n_positive), region.hard_negatives(n_negative)
+    values = np.empty((len(models), n_resamples))
+    for block in _blocks(n_resamples, positive.size):
+        # Rows that are easy for one model may be hard for another, so all are drawn.
+        length = block.stop - block.start
+        positive_counts = _counts(generator.integers(n_positive, size=(length, n_positive)), n_positive)
+        negative_counts = _counts(generator.integers(n_negative, size=(length, n_negative)), n_negative)
+        for model, (positive_order, negative_order) in enumerate(hardest_first):
+            drawn_positives = _running_sum_to(selected[0], positive_counts, positive_order)
+            drawn_negatives = _running_sum_to(selected[1], negative_counts, negative_order)
+            values[model, block] = _tpauc_of_draws(ladders[model], drawn_positives, drawn_negatives, *selected)
+    return values
+
+
+def _blocks(n_resamples: int, drawn: int) -> Iterator[slice]:
+    """Cut the resamples into blocks of about as many drawn rows each."""
+    length = max(1, _BLOCK // drawn)
+    for start in range(0, n_resamples, length):
+        yield slice(start, min(start + length, n_resamples))
+
+
+def _hardest_counts(generator: np.random.Generator, n: int, k: int, n_resamples: int) -> IntArray:
+    """Draw ``n`` rows out of ``n``, and return how often each is among the ``k`` hardest drawn.
+
+    Columns are the rows from the hardest on, up to the last that any resample drew.
+    """
+    border = n * generator.beta(k, n - k + 1, size=(n_resamples, 1))
+    places = generator.random((n_resamples, k))
+    places[:, -1] = 1.0
+    places *= np.minimum(border, np.nextafter(n, 0.0))  # the last place is n - 1, even if the Beta number rounds to 1
+    rows = places.astype(np.intp)
+    return _counts(rows, int(rows[:, -1].max()) + 1)
+
+
+def _counts(drawn: IntArray, n: int) -> IntArray:
+    """Return how often each of ``n`` rows was drawn, shape (n_resamples, n)."""
+    n_resamples = drawn.shape[0]
+    shifted = drawn + n * np.arange(n_resamples)[:, np.newaxis]
+    return np.bincount(shifted.ravel(), minlength=n_resamples * n).reshape(n_resamples, n)
+
+
+def _running_sum(counts: IntArray) -> IntArray:
+    """Return at (i, p) how many draws of resample ``i`` fell on its first ``p`` rows."""
+    sums = np.zeros((counts.shape[0], counts.shape[1] + 1), dtype=np.intp)
+    np.cumsum(counts, axis=1, out=sums[:, 1:])
+    return sums
+
+
+def _running_sum_to(k: int, counts: IntArray, order: IntArray) -> IntArray:
+    """Return running sums in the given order of rows, far enough for every resample to reach ``k`` draws."""
+    # The first m rows receive about m draws, give or take sqrt(m). Six times that is hardly ever too little; where it
+    # is, all rows are summed.
+    for n_rows in (k + math.ceil(6.0 * math.sqrt(k)), order.size):
+        sums = _running_sum(np.take(counts, order[:n_rows], axis=1))
+        if sums[:, -1].min() >= k:
+            break
+    return sums
+
+
+def _tpauc_of_draws(
+    ladder: _Ladder, positives: IntArray, negatives: IntArray, k_positive: int, k_negative: int
+) -> FloatArray:
+    """TPAUC of each resample, from the running counts of its positives and its negatives."""
+    n_levels = int(np.searchsorted(ladder.positives_up_to, positives.shape[1] - 1)) + 1  # none is drawn from above
+    up_to, above, not_below = (side[:n_levels] for side in ladder)
+    # Clipping: sums end at the last row drawn, and stay the same from there on.
+    hard_up_to = np.minimum(np.take(positives, up_to, axis=1, mode="clip"), k_positive)
+    hard_on_level = np.diff(hard_up_to, axis=1, prepend=0)
+    beaten = np.maximum(k_negative - np.take(negatives, not_below, axis=1, mode="clip"), 0)
+    beaten_or_tied = np.maximum(k_negative - np.take(negatives, above, axis=1, mode="clip"), 0)
+    won_twice = (hard_on_level * (beaten + beaten_or_tied)).sum(axis=1)
+    tpauc: FloatArray = won_twice / (2 * k_positive * k_negative)
+    return tpauc
+
+
+def _limits(values: FloatArray, confidence: float) -> tuple[float, float]:
+    """Return the values of rank ``j`` from either end of ``r``, where ``j = floor((r + 1) (1 - confidence) / 2)``."""
+    # check_resamples has seen to a rank of at least 1, but for rounding.
+    rank = max(1, hard_mass(values.size + 1, (1.0 - confidence) / 2.0))
+    ordered = np.sort(values)
+    return float(ordered[rank - 1]), float(ordered[-rank])
+
+
+# ------------------------------------------------------------------------------------------------------- influence
+
+
+def _influence(positive: BoolArray, scores: FloatArray, region: Region) -> FloatArray:
+    """Return for each row by how much, to first order, TPAUC would change if the row were there once more.
+
+    That is the share of the pairs which the row wins for its class, less the mean over the class. A row outside the
+    region counts like the one on its border, which it would push out.
+    """
+    positives, negatives = scores[positive], scores[~positive]
+    k_positive, k_negative = region.hard_positives(positives.size), region.hard_negatives(negatives.size)
+    hard_positives, hard_negatives = np.sort(positives)[:k_positive], np.sort(negatives)[-k_negative:]
+    won = _share_below(hard_negatives, np.minimum(positives, hard_positives[-1]))
+    lost = _share_below(hard_positives, np.maximum(negatives, hard_negatives[0]))
+    influence = np.empty(scores.size)
+    influence[positive] = (won - won.mean()) / k_positive
+    influence[~positive] = (lost.mean() - lost) / k_negative
+    return influence
+
+
+def _share_below(ordered: FloatArray, queries: FloatArray) -> FloatArray:
+    """Return the share of the ordered values that lie below each query, ties counted half."""
+    twice = np.searchsorted(ordered, queries, side="left") + np.searchsorted(ordered, queries, side="right")
+    share: FloatArray = twice / (2 * ordered.size)
+    return share
+
+
+def _effective_number(influence: FloatArray) -> float:
+    """Return how many equal influences would vary as much in their sum of squares; infinity if there is none."""
+    squares = influence**2
+    fourth = float((squares**2).sum())
+    return float(squares.sum()) ** 2 / fourth if fourth > 0.0 else math.inf
