@@ -24,10 +24,7 @@ LAYERS = [
         *("losses", "minimax", "baselines", "boosting"),
         # training on tables
         *("tables", "linear", "ascent", "logistic"),
-        # training and the parts it is made of
-        *("training", "training_config", "training_data", "training_log", "training_loop", "training_setup"),
-        *("checkpoints", "evaluation", "interruption", "launching", "pacing", "random_state", "run_folder"),
-        *("run_state", "scoring", "vital_signs"),
+        "training",
     },
     {"reporting", "estimator", "paper"},
     {"cli", "commands", "__main__"},
