@@ -115,8 +115,9 @@ class Moments(NamedTuple):
 def class_moments(rows: torch.Tensor, y: torch.Tensor, across_processes: bool) -> Moments:
     """Average each row over the positives and over the negatives of all processes."""
     members = torch.empty((2, y.shape[0]), dtype=y.dtype, device=y.device)
-    members[0] = y
-    torch.logical_not(y, out=members[1])
+    positives, negatives = members.unbind()
+    positives.copy_(y)
+    torch.logical_not(y, out=negatives)
     sums, sizes = rows @ members.T, members.sum(1)
     if process_count(across_processes) > 1:
         total = sum_over_processes(torch.cat((sums, sizes[None])))
@@ -135,12 +136,13 @@ class PowerRows:
     def __init__(self, batch: Batch) -> None:
         self._elasticity, bend = batch.weights.elasticity, batch.weights.bend
         x = batch.x
-        self.all = torch.empty((3 if bend is None else 6, x.shape[0]), dtype=x.dtype, device=x.device)
-        for first, factor in ((0, batch.weights.value), (3, bend)):
-            if factor is not None:
-                self.all[first] = factor
-                torch.mul(factor, x, out=self.all[first + 1])
-                torch.mul(self.all[first + 1], x, out=self.all[first + 2])
+        factors = (batch.weights.value,) if bend is None else (batch.weights.value, bend)
+        self.all = torch.empty((3 * len(factors), x.shape[0]), dtype=x.dtype, device=x.device)
+        rows = iter(self.all.unbind())
+        for factor in factors:
+            previous = next(rows).copy_(factor)
+            for row in (next(rows), next(rows)):
+                previous = torch.mul(previous, x, out=row)
         self.powers = self.all[:3]
 
     def turned(self, coefficients: torch.Tensor, batch: Batch) -> torch.Tensor:
