@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit bench-speed clean
+.PHONY: test lint types unit demo bench-speed bench-overhead clean
 
 test: lint types unit
 
@@ -24,6 +24,13 @@ types: .venv/installed
 
 unit: .venv/installed
 	$(BIN)/pytest -n 2
+
+# Losses side by side on data that scikit-learn brings along; writes demo/report.html.
+demo: .venv/installed
+	$(BIN)/tpauc demo --out demo --overwrite
+
+bench-overhead: .venv/installed
+	$(BIN)/python benchmarks/overhead.py
 
 # Peers live in an environment of their own: measured against, never depended on. torch first and pinned, as above;
 # the peers without their dependencies, most of which nothing here imports.

@@ -775,12 +775,12 @@ def check_same_classes(training: tuple[object, object], test: tuple[object, obje
         )
 
 
-def check_splittable(n_positive: int, n_negative: int) -> None:
-    """Raise if a class is too small for training and test rows."""
-    if min(n_positive, n_negative) < 2:
+def check_class_sizes(n_positive: int, n_negative: int, least: int, why: str) -> None:
+    """Raise if a class has fewer than ``least`` rows."""
+    if min(n_positive, n_negative) < least:
         raise ValueError(
-            f"each class needs at least 2 rows, one of them to test on, found {n_positive} positive and {n_negative} "
-            "negative; give more data, or test data with --test"
+            f"each class needs at least {least} rows {why}, found {n_positive} positive and {n_negative} negative; "
+            "give more data"
         )
 
 
@@ -827,3 +827,29 @@ def check_strategy(strategy: str, nodes: int) -> None:
     """Raise if processes on several machines are to be started from one of them."""
     if nodes > 1 and strategy in ("ddp_spawn", "ddp_fork"):
         raise ValueError(f"strategy={strategy!r} starts processes on one machine, got nodes={nodes}; use 'ddp'")
+
+
+def check_other_file(path: Path | None, other: Path, rule: str) -> None:
+    """Raise ``rule`` if two paths lead to the same file."""
+    if path is not None and path.exists() and other.exists() and path.samefile(other):
+        raise UsageError(f"{rule}, got {path} for both")
+
+
+def check_card(card: Any, kind: str, fields: Mapping[str, type], where: object) -> dict[str, Any]:
+    """Return the card of a run if it is one, with all ``fields``."""
+    if not isinstance(card, dict) or card.get("kind") != kind:
+        raise ValueError(f"{where} is not the card of a run of this version of tpauc")
+    if wrong := [name for name, sort in fields.items() if not isinstance(card.get(name), sort)]:
+        raise ValueError(f"{where} is damaged: {_listed(wrong)} is missing or not what it should be")
+    return card
+
+
+def check_column_lists(columns: Mapping[str, Any], kinds: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the columns of a model by kind, as its card lists them."""
+    lists = {kind: columns.get(kind) for kind in kinds}
+    for kind, names in lists.items():
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(
+                f"the card of the run is damaged: columns[{kind!r}] must be a list of names, got {names!r}"
+            )
+    return {kind: tuple(names) for kind, names in lists.items() if names is not None}

@@ -1,0 +1,160 @@
+"""Columns of a table as features: which are numbers and which are categories, and what happens to missing values.
+
+* Numbers (integers, floats, decimals): a missing value becomes the median of the training rows, and a further feature
+  says that it was missing.
+* Categories (text, booleans, pandas' categories): one feature for each value; "missing" is a value too. Beyond the
+  100 values that are most frequent in training they share one feature, as do values that training never saw.
+
+What kind a column is, is decided once, on the training table. Other tables are read accordingly (`read_features`): in a
+column of text ``007`` is the text "007", and in a column of numbers text is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tpauc.commands.table_files import column_names, read_table
+from tpauc.validation import (
+    FloatArray,
+    check_any_feature,
+    check_decimal_points,
+    check_finite_numbers,
+    check_known_columns,
+    check_usable_column,
+    import_extra,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+MOST_CATEGORIES = 100
+_MISSING = "(missing)"
+
+
+@dataclass(frozen=True)
+class FeatureColumns:
+    """The columns that a model is fed with, by kind.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"age": [31, None], "town": ["Ulm", "Bonn"], "empty": pa.nulls(2), "ill": [0, 1]})
+    >>> columns = FeatureColumns.of(table, leave_out=["ill"])
+    >>> columns
+    FeatureColumns(numbers=('age',), texts=('town',), flags=(), without_values=('empty',))
+    >>> columns.frame(table)
+        age  town
+    0  31.0   Ulm
+    1   NaN  Bonn
+    """
+
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
+    flags: tuple[str, ...]
+    without_values: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, table: pa.Table, *, leave_out: Collection[str]) -> FeatureColumns:
+        """Return the columns of a training table by kind; a column without any value is of no use."""
+        kinds: dict[str, list[str]] = {"numbers": [], "texts": [], "flags": [], "without_values": []}
+        for name in table.column_names:
+            if name not in leave_out:
+                kinds[_kind(table[name], name)].append(name)
+        columns = cls(*(tuple(names) for names in kinds.values()))
+        check_any_feature(columns.names)
+        return columns
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The columns that become one feature for each of their values."""
+        return self.texts + self.flags
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns that are used."""
+        return self.numbers + self.categories
+
+    def frame(self, table: pa.Table) -> pd.DataFrame:
+        """Return the features of a table as the training had them, float64 and text; other columns are ignored."""
+        pandas = import_extra("pandas", "cli")
+        numbers: dict[str, Any] = {name: _numbers(table[name], name) for name in self.numbers}
+        # By their own type for text pandas would make NaN of None.
+        categories = {name: pandas.Series(_categories(table[name]), dtype=object) for name in self.categories}
+        return pandas.DataFrame(numbers | categories)
+
+    def preprocessing(self) -> Any:
+        """Return the scikit-learn transformer, not fitted, that makes a matrix of numbers of `frame`."""
+        from sklearn.compose import ColumnTransformer
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OneHotEncoder
+
+        # A column may have values in the table and none in the training rows; it then becomes a constant.
+        numbers = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+        categories = make_pipeline(
+            SimpleImputer(strategy="constant", fill_value=_MISSING, missing_values=None),
+            OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False),
+        )
+        return ColumnTransformer(
+            [("numbers", numbers, list(self.numbers)), ("categories", categories, list(self.categories))]
+        )
+
+
+def read_features(
+    path: Path, columns: FeatureColumns, *, target: str | None = None, keep: Sequence[str] = ()
+) -> pa.Table:
+    """Read the columns of a model from a file, its target, and the columns to ``keep`` as they are written there."""
+    check_known_columns(columns.names, column_names(path), path)
+    more = [*([] if target is None else [target]), *keep]
+    wanted = list(dict.fromkeys([*columns.names, *more]))
+    texts = [*columns.texts, *(name for name in keep if name not in columns.names)]
+    return read_table(path, wanted, numbers=columns.numbers, texts=texts)
+
+
+def _kind(column: pa.ChunkedArray, name: str) -> str:
+    import pyarrow as pa
+
+    if column.null_count == len(column):
+        return "without_values"
+    if pa.types.is_boolean(column.type):
+        return "flags"
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if _is_text(kind):
+        check_decimal_points(column.drop_null().slice(0, 1000).to_pylist(), name)
+        return "texts"
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    check_usable_column(number, name, kind)
+    return "texts" if pa.types.is_dictionary(column.type) else "numbers"
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return kind in (pa.string(), pa.large_string(), pa.string_view())
+
+
+def _numbers(column: pa.ChunkedArray, name: str) -> FloatArray:
+    import pyarrow as pa
+
+    try:
+        values = column.cast(pa.float64()).to_numpy()
+    except pa.ArrowException as error:
+        raise ValueError(f"column {name!r} must hold numbers, as it did in training: {error}") from error
+    # Missing values are NaN here, and are filled in later; infinite ones nothing can be made of.
+    check_finite_numbers(np.isinf(values), name)
+    return np.array(values)
+
+
+def _categories(column: pa.ChunkedArray) -> list[str | None]:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    values: list[str | None] = column.cast(pa.string()).to_pylist()
+    return values

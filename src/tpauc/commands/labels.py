@@ -1,0 +1,87 @@
+"""The target column of a table as labels: which of its two values is the positive class.
+
+``0/1``, ``-1/1`` and booleans speak for themselves. Of any other two values the user has to name the positive one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tpauc.validation import BoolArray, check_no_missing, check_positive_value, check_two_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Labels(NamedTuple):
+    """Labels of all rows, and the values that stood for the two classes."""
+
+    positive: BoolArray
+    positive_value: Any
+    negative_value: Any
+
+    @property
+    def n_positive(self) -> int:
+        """Number of positives."""
+        return int(np.count_nonzero(self.positive))
+
+    @property
+    def n_negative(self) -> int:
+        """Number of negatives."""
+        return self.positive.size - self.n_positive
+
+
+def labels_of(column: pa.ChunkedArray, name: str, *, positive: str | None = None) -> Labels:
+    """Return the labels in a column.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        Of two different values, none missing.
+    name : str
+        What messages call the column.
+    positive : str, optional
+        The positive value as one would type it: ``yes``, ``1``, ``true``. Not needed for 0/1, -1/1 and booleans.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> labels_of(pa.chunked_array([["no", "yes", "no"]]), "column 'ill'", positive="yes")
+    Labels(positive=array([False,  True, False]), positive_value='yes', negative_value='no')
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if positive is None and (usual := _usual_labels(column)) is not None:
+        return usual
+    # One pass for columns of any kind: which values there are, and the number of its value for each row.
+    encoded = column.dictionary_encode().unify_dictionaries()
+    values = encoded.chunk(0).dictionary.to_pylist() if encoded.num_chunks else []
+    if column.null_count or any(value != value for value in values):
+        check_no_missing(np.asarray(column.is_null(nan_is_null=True)), name)
+    check_two_values(sorted(values, key=str), name)
+    positive_value = check_positive_value(positive, sorted(values, key=str), name)
+    number = values.index(positive_value)
+    labels = np.concatenate([np.from_dlpack(chunk.indices) == number for chunk in encoded.chunks])
+    return Labels(labels, positive_value, values[1 - number])
+
+
+def _usual_labels(column: pa.ChunkedArray) -> Labels | None:
+    """Return labels that are 0/1 or -1/1, a chunk at a time while it is in the processor's cache; None for others."""
+    import pyarrow as pa
+
+    if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return None
+    parts, n_of = [], {1: 0, 0: 0, -1: 0}
+    for chunk in column.chunks:
+        values = np.from_dlpack(chunk)
+        parts.append(values == 1)
+        for value in n_of:
+            n_of[value] += int(np.count_nonzero(values == value))
+    for negative_value in (0, -1):
+        if n_of[1] and n_of[negative_value] and n_of[1] + n_of[negative_value] == len(column):
+            return Labels(np.concatenate(parts), 1, negative_value)
+    return None

@@ -1,0 +1,208 @@
+"""A fitted model as a folder: written whole or not at all, read without running code from it.
+
+| file | holds |
+| --- | --- |
+| ``model.skops`` | the scikit-learn pipeline, from columns to scores |
+| ``card.json`` | settings, columns, data, metrics, versions, and the checksum of the model |
+| ``test_scores.csv`` | labels and scores of the rows that were not trained on |
+
+skops rebuilds objects of the types that it trusts or that are listed here, and nothing else, so a foreign file cannot
+run anything. The weights of the network are stored as arrays.
+
+The folder is made beside its place and then renamed, so whoever looks finds a complete run or none.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tpauc.commands.judging import Document
+from tpauc.region import Region
+from tpauc.validation import UsageError, check_card, check_existing, check_run_folder_free, import_extra
+
+MODEL, CARD, TEST_SCORES = "model.skops", "card.json", "test_scores.csv"
+REPORT = "report.html"
+_REPORT = re.compile(r"report(-\w+)?\.(html|png)")
+_KIND = "tpauc run 1"
+_FIELDS = {"settings": dict, "target": dict, "columns": dict, "models": list, "sha256": dict}
+# What skops does not trust by itself and a pipeline of ours is made of.
+_TRUSTED = {"numpy.dtype", "tpauc.estimator.TPAUCClassifier"}
+
+
+class Run(NamedTuple):
+    """What is in the folder of a run."""
+
+    pipeline: Any
+    card: Document
+
+
+# ---------------------------------------------------------------------------------------------------------- writing
+
+
+def check_run_path(path: Path, *, overwrite: bool) -> Path:
+    """Return the full path of a run that can be written; nothing but a former run is ever replaced, and on demand."""
+    import_extra("skops", "cli")
+    path = path.resolve()
+    known_run = is_run(path)
+    names = sorted(file.name for file in path.iterdir()) if known_run else []
+    strangers = [name for name in names if name not in (MODEL, CARD, TEST_SCORES) and not _REPORT.fullmatch(name)]
+    check_run_folder_free(path, overwrite=overwrite, is_run=known_run, strangers=strangers)
+    try:
+        # Asking for permission would not notice a file system that is read-only.
+        os.rmdir(tempfile.mkdtemp(dir=path.parent))
+    except OSError as error:
+        raise OSError(error.errno, f"the folder {path.parent} cannot be written to: {error.strerror}") from error
+    return path
+
+
+def is_run(path: Path) -> bool:
+    """Tell whether a folder holds a run."""
+    try:
+        read_card(path)
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def save_run(path: Path, pipeline: Any, card: Document, test_scores: bytes, *, overwrite: bool = False) -> None:
+    """Write a run; a former one is replaced only with ``overwrite``, and only by a complete new one.
+
+    Parameters
+    ----------
+    path : Path
+        The folder to make.
+    pipeline : sklearn.pipeline.Pipeline
+        Fitted; its last step is a `tpauc.TPAUCClassifier`.
+    card : dict
+        What JSON can hold.
+    test_scores : bytes
+        A CSV file.
+    overwrite : bool, default=False
+        Whether a run that is there may be replaced.
+    """
+    path = check_run_path(path, overwrite=overwrite)
+    model = _model_bytes(pipeline)
+    card = {"kind": _KIND} | card | {"sha256": {MODEL: hashlib.sha256(model).hexdigest()}}
+    text = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    files = {MODEL: model, CARD: text.encode(), TEST_SCORES: test_scores}
+    part, former = (path.with_name(f".{path.name}.{secrets.token_hex(4)}.{end}") for end in ("part", "former"))
+    try:
+        _write_folder(part, files)
+        if path.exists():
+            os.rename(path, former)
+        os.rename(part, path)
+    except OSError as error:
+        raise OSError(error.errno, f"the run {path} cannot be written: {error.strerror or error}") from error
+    finally:
+        if former.exists() and not path.exists():
+            os.rename(former, path)
+        for leftover in (part, former):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    folder.mkdir()
+    for name, contents in files.items():
+        with open(folder / name, "xb") as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+# ---------------------------------------------------------------------------------------------------------- reading
+
+
+def read_card(path: Path) -> Document:
+    """Return the card of a run."""
+    check_existing(path, "the run")
+    if not path.is_dir():
+        raise UsageError(f"{path} is a file; a run is the folder that `tpauc fit` made")
+    try:
+        card = json.loads((path / CARD).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(f"{path} is not a run: it has no {CARD}; `tpauc fit` makes runs") from error
+    except ValueError as error:
+        raise ValueError(f"{path / CARD} is damaged: it is not JSON") from error
+    return check_card(card, _KIND, _FIELDS, path / CARD)
+
+
+def region_of(path: Path, alpha: float | None, beta: float | None) -> Region:
+    """Return the region of a run, or another one where ``alpha`` or ``beta`` is given."""
+    settings = read_card(path)["settings"]
+    return Region(settings["alpha"] if alpha is None else alpha, settings["beta"] if beta is None else beta)
+
+
+def load_run(path: Path) -> Run:
+    """Return the run in a folder; a file that was altered, or holds anything foreign, is a `ValueError`."""
+    card = read_card(path)
+    import_extra("skops", "cli")
+    file = path / MODEL
+    try:
+        contents = file.read_bytes()
+    except FileNotFoundError as error:
+        raise ValueError(f"{path} is not complete: it has no {MODEL}") from error
+    if hashlib.sha256(contents).hexdigest() != card["sha256"].get(MODEL):
+        raise ValueError(f"{file} is damaged or was replaced: it does not match the checksum in {CARD}")
+    return Run(_pipeline_of(contents, file), card)
+
+
+def _pipeline_of(contents: bytes, file: Path) -> Any:
+    import skops.io
+    from sklearn.pipeline import Pipeline
+
+    from tpauc.estimator import TPAUCClassifier
+
+    try:
+        foreign = sorted(set(skops.io.get_untrusted_types(data=contents)) - _TRUSTED)
+        if foreign:
+            raise ValueError(f"it holds {', '.join(foreign):.200}, which a run of this package does not")
+        pipeline = skops.io.loads(contents, trusted=sorted(_TRUSTED))
+        if not (isinstance(pipeline, Pipeline) and isinstance(pipeline[-1], TPAUCClassifier)):
+            raise ValueError("it holds no pipeline that ends in a TPAUCClassifier")
+        _restore_network(pipeline[-1])
+    # skops, zipfile and json each have their own errors for a file that is not what it should be.
+    except (ValueError, TypeError, KeyError, AttributeError, RuntimeError, zipfile.BadZipFile, EOFError) as error:
+        raise ValueError(f"{file} is not loaded: {error}") from error
+    return pipeline
+
+
+# ----------------------------------------------------------------------------------------------------------- model
+
+
+def _model_bytes(pipeline: Any) -> bytes:
+    """Return the pipeline as a skops file, its network, if it has one, as plain arrays."""
+    import skops.io
+
+    name, classifier = pipeline.steps[-1]
+    stored = copy.copy(pipeline)
+    if hasattr(classifier, "module_"):
+        classifier = copy.copy(classifier)
+        classifier.module_ = {key: value.numpy(force=True) for key, value in classifier.module_.state_dict().items()}
+        stored.steps = [*pipeline.steps[:-1], (name, classifier)]
+    contents: bytes = skops.io.dumps(stored)
+    return contents
+
+
+def _restore_network(classifier: Any) -> None:
+    """Make the network of a classifier from its arrays."""
+    if not hasattr(classifier, "module_"):
+        return
+    import torch
+
+    from tpauc.tables import two_layers
+
+    weights = {key: torch.from_numpy(array) for key, array in classifier.module_.items()}
+    module = two_layers(len(weights["0.bias"]))(classifier.n_features_in_)
+    module.load_state_dict(weights)
+    classifier.module_ = module.eval()

@@ -1,0 +1,490 @@
+"""`tpauc fit` and `tpauc score`: from a table to a run that can be trusted, and from a run to scores."""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import zipfile
+from io import BytesIO
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from typer.testing import CliRunner
+
+import reference
+from tpauc.cli import app
+from tpauc.commands.options import Method, Model
+from tpauc.commands.runs import CARD, MODEL, TEST_SCORES, load_run, save_run
+from tpauc.estimator import MODELS
+from tpauc.tables import METHODS
+
+REGION = ["--alpha", "0.3", "--beta", "0.3"]
+OPTIONS = ["--target", "ill", "--positive", "yes", *REGION, "--drop", "id", "--resamples", "60"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def one_line_of(stderr):
+    assert stderr.startswith("tpauc: error: ")
+    assert stderr.count("\n") == 1, stderr
+    return stderr
+
+
+def patients(n=400, seed=0):
+    """Return a table with numbers, text, flags, gaps, and a column that is empty."""
+    rng = np.random.default_rng(seed)
+    age, dose = rng.normal(50, 10, n), rng.exponential(1, n)
+    town, smoker = rng.choice(["Ulm", "Bonn", "Köln"], n).astype(object), rng.random(n) < 0.3
+    ill = (age - 50) / 10 + 1.5 * (town == "Bonn") + smoker + 0.7 * dose - 3 + rng.logistic(size=n) > 0
+    age[rng.random(n) < 0.1], town[rng.random(n) < 0.1] = np.nan, None
+    columns = {"id": [f"{i:04d}" for i in range(n)], "age": age, "town": town, "smoker": smoker, "dose": dose}
+    return pd.DataFrame(columns | {"empty": np.full(n, np.nan), "ill": np.where(ill, "yes", "no")})
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "the patients.csv"
+    patients().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    """Return the folder of a run, and what was printed when it was made."""
+    out = table.with_name("a run")
+    result = run("fit", table, *OPTIONS, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    return out, result
+
+
+@pytest.fixture
+def copied(fitted, tmp_path):
+    """Return a copy of the run that may be damaged."""
+    return shutil.copytree(fitted[0], tmp_path / "run")
+
+
+# --------------------------------------------------------------------------------------------------------------- fit
+
+
+def test_choices_are_those_of_the_estimator():
+    assert sorted(get_args(Method)) == sorted(METHODS)
+    assert get_args(Model) == MODELS
+
+
+def test_fit_prints_facts_progress_the_table_and_where_the_run_is(fitted):
+    out, result = fitted
+    card = json.loads((out / CARD).read_text(encoding="utf-8"))
+    for part, rows in (("training", 280), ("test", 120)):
+        facts = card["data"][part]
+        assert facts["rows"] == rows
+        assert facts["hard_positives"] == reference.hard_count(facts["positives"], 0.3)
+        said = f"the region selects the {facts['hard_positives']} lowest positives"
+        assert f"{part.capitalize()}: {rows} rows, {facts['positives']} positive" in result.stdout
+        assert said in result.stdout
+    assert "Positive is 'yes', negative is 'no'." in result.stdout
+    assert "Features: 2 columns of numbers, 2 of categories." in result.stdout
+    assert "Left out, because they hold no value: empty." in result.stdout
+    for model in card["models"]:
+        assert "{estimate:.4f} [{low:.4f}, {high:.4f}]".format(**model["tpauc"]) in result.stdout
+    assert f"TPAUC of anchored minus cross_entropy: {card['difference']['difference']:+.4f}" in result.stdout
+    assert result.stdout.endswith(f"The run is {out}\n")
+    assert "tpauc: training linear, anchored (1 of 2)\n" in result.stderr
+    assert "tpauc: training linear, cross_entropy (2 of 2)\n" in result.stderr
+
+
+def test_the_run_holds_the_numbers_of_its_test_scores(fitted):
+    out, _ = fitted
+    assert sorted(file.name for file in out.iterdir()) == sorted([MODEL, CARD, TEST_SCORES])
+    card = json.loads((out / CARD).read_text(encoding="utf-8"))
+    scores = pd.read_csv(out / TEST_SCORES)
+    assert [model["name"] for model in card["models"]] == ["anchored", "cross_entropy"]
+    for model in card["models"]:
+        s = scores[model["name"]].to_numpy()
+        expected = reference.tpauc(scores["label"].to_numpy(), s, 0.3, 0.3)
+        assert model["tpauc"]["estimate"] == pytest.approx(expected, rel=1e-12)
+    # The rows are those of the file, and none of them was trained on.
+    labels = patients()["ill"].to_numpy()[scores["row"].to_numpy() - 1] == "yes"
+    np.testing.assert_array_equal(labels, scores["label"] == 1)
+    assert card["target"] == {"column": "ill", "positive": "yes", "negative": "no"}
+    assert card["columns"]["numbers"] == ["age", "dose"]
+    assert set(card["versions"]) >= {"python", "tpauc", "scikit-learn", "torch", "skops"}
+
+
+def test_the_saved_model_gives_the_test_scores_again(fitted, table, tmp_path):
+    out, _ = fitted
+    result = run("score", out, table, "--out", tmp_path / "all.csv", "--keep", "id")
+    assert result.exit_code == 0, result.stderr
+    scores, again = pd.read_csv(out / TEST_SCORES), pd.read_csv(tmp_path / "all.csv", dtype={"id": str})
+    np.testing.assert_allclose(again["score"].to_numpy()[scores["row"] - 1], scores["anchored"], rtol=1e-12)
+    np.testing.assert_array_equal(again["alarm"], again["score"] > 0)
+    assert again["id"].tolist() == patients()["id"].tolist()  # as they are written, with the zeros in front
+    assert list(again.columns) == ["id", "score", "alarm"]
+    assert f"400 rows scored, {again['alarm'].sum()} alarms: {tmp_path / 'all.csv'}\n" == result.stdout
+
+
+def test_json_is_one_document_and_equal_to_the_card(table, tmp_path):
+    arguments = [*OPTIONS, "--method", "cross_entropy", "--seed", "3", "--out", tmp_path / "run", "--json"]
+    result = run("fit", table, *arguments)
+    document = json.loads(result.stdout)
+    card = json.loads((tmp_path / "run" / CARD).read_text(encoding="utf-8"))
+    assert document.pop("run") == str(tmp_path / "run")
+    assert {key: card[key] for key in document} == document
+    assert "Training: 280 rows" in result.stderr
+    assert document["settings"]["seed"] == 3
+    assert document["difference"] is None  # cross-entropy is its own baseline
+    assert len(document["models"]) == 1
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_does_not(table, tmp_path):
+    contents = []
+    for name, seed in (("a", "0"), ("b", "0"), ("c", "1")):
+        assert run("fit", table, *OPTIONS, "--out", tmp_path / name, "--seed", seed).exit_code == 0
+        contents.append((tmp_path / name / TEST_SCORES).read_bytes())
+    assert contents[0] == contents[1] != contents[2]
+
+
+@pytest.mark.parametrize("method", ["polynomial", "minimax"])
+@pytest.mark.parametrize("kind", ["parquet", "tsv"])
+def test_other_methods_and_files(tmp_path, method, kind):
+    frame = patients(200)
+    path = tmp_path / f"data.{kind}"
+    if kind == "parquet":
+        frame.astype({"town": "category"}).to_parquet(path)
+    else:
+        frame.to_csv(path, sep="\t", index=False)
+    result = run("fit", path, *OPTIONS, "--method", method, "--out", tmp_path / "run", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["columns"]["texts"] == ["town"]
+
+
+def test_a_network_is_saved_and_loaded(table, tmp_path):
+    arguments = [*OPTIONS, "--model", "mlp", "--method", "cross_entropy", "--out", tmp_path / "run"]
+    assert run("fit", table, *arguments).exit_code == 0
+    assert run("score", tmp_path / "run", table, "--out", tmp_path / "all.parquet").exit_code == 0
+    scores, again = pd.read_csv(tmp_path / "run" / TEST_SCORES), pd.read_parquet(tmp_path / "all.parquet")
+    # float32 networks round differently for other numbers of rows.
+    np.testing.assert_allclose(again["score"].to_numpy()[scores["row"] - 1], scores["cross_entropy"], atol=1e-5)
+
+
+def test_npz_with_a_matrix_and_labels(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    np.savez(tmp_path / "data.npz", X=X, y=X[:, 0] + rng.normal(size=300) > 1)
+    arguments = ["--target", "y", *REGION, "--out", tmp_path / "run", "--method", "cross_entropy", "--json"]
+    result = run("fit", tmp_path / "data.npz", *arguments)
+    assert json.loads(result.stdout)["columns"]["numbers"] == ["X[0]", "X[1]", "X[2]", "X[3]"]
+
+
+def test_judging_on_another_file(table, tmp_path):
+    other = tmp_path / "others.csv"
+    patients(150, seed=9).to_csv(other, index=False)
+    arguments = [*OPTIONS, "--method", "cross_entropy", "--test", other, "--out", tmp_path / "run", "--json"]
+    document = json.loads(run("fit", table, *arguments).stdout)
+    assert document["data"]["training"]["rows"] == 400
+    assert document["data"]["test"]["rows"] == 150
+    labels = pd.read_csv(tmp_path / "run" / TEST_SCORES)["label"]
+    np.testing.assert_array_equal(labels == 1, patients(150, seed=9)["ill"] == "yes")
+
+
+def test_a_column_that_names_the_rows_is_pointed_out(table, tmp_path):
+    options = [word for word in OPTIONS if word not in ("--drop", "id")]
+    frame = patients(300)
+    frame["id"] = "p" + frame["id"]
+    frame.to_csv(tmp_path / "named.csv", index=False)
+    arguments = [*options, "--method", "cross_entropy", "--out", tmp_path / "run"]
+    result = run("fit", tmp_path / "named.csv", *arguments)
+    assert "Column 'id' has 210 values: beyond the 100 most frequent they share one feature." in result.stdout
+    assert "--drop 'id'" in result.stdout
+
+
+def test_report_of_a_run(copied):
+    result = run("report", copied, "--resamples", "60")
+    assert result.stdout == f"The report is {copied / 'report.html'}\n"
+    page = (copied / "report.html").read_text(encoding="utf-8")
+    assert "anchored" in page
+    assert "cross_entropy" in page
+    assert run("report", copied, "--resamples", "60").exit_code == 2
+    refused = run("report", copied, "--label", "label", "--overwrite")
+    assert refused.exit_code == 2
+    assert "a run has its own labels and scores" in one_line_of(refused.stderr)
+    other = run("report", copied, "--resamples", "60", "--alpha", "0.5", "--out", copied / "other.html")
+    assert other.exit_code == 0
+
+
+# ------------------------------------------------------------------------------------- what is refused, nothing lost
+
+
+def tree(folder):
+    """Return the contents of all files in a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_run_is_replaced_only_on_demand(copied, table):
+    before = tree(copied.parent)
+    refused = run("fit", table, *OPTIONS, "--out", copied)
+    assert refused.exit_code == 2
+    assert "exists; choose another --out, or give --overwrite to replace that run" in one_line_of(refused.stderr)
+    assert tree(copied.parent) == before
+    (copied / "report.html").touch()
+    assert run("fit", table, *OPTIONS, "--method", "cross_entropy", "--overwrite", "--out", copied).exit_code == 0
+    assert sorted(tree(copied.parent)) == sorted(f"run/{name}" for name in (MODEL, CARD, TEST_SCORES))
+    assert json.loads((copied / CARD).read_text())["settings"]["method"] == "cross_entropy"
+
+
+def test_nothing_but_a_run_is_ever_replaced(copied, table, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "1.jpg").write_bytes(b"precious")
+    (copied / "notes.txt").write_bytes(b"mine")
+    before = tree(tmp_path)
+    for out, message in (
+        (tmp_path / "photos", "exists and is not a run"),
+        (tmp_path, "exists and is not a run"),
+        (tmp_path / "photos" / "1.jpg", "exists and is not a run"),
+        (copied, "holds more than a run, 'notes.txt'"),
+    ):
+        result = run("fit", table, *OPTIONS, "--overwrite", "--out", out)
+        assert result.exit_code == 2
+        assert message in one_line_of(result.stderr)
+    assert tree(tmp_path) == before
+
+
+def test_an_empty_folder_may_become_a_run(fitted, tmp_path):
+    (tmp_path / "new").mkdir()
+    saved = load_run(fitted[0])
+    save_run(tmp_path / "new", saved.pipeline, saved.card, b"")
+    assert sorted(tree(tmp_path)) == sorted(f"new/{name}" for name in (MODEL, CARD, TEST_SCORES))
+
+
+@pytest.mark.parametrize("broken", ["fsync", "second rename"])
+def test_a_full_disk_leaves_the_former_run_whole(copied, monkeypatch, broken):
+    saved, before = load_run(copied), tree(copied.parent)
+    rename, renames = os.rename, []
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def second_fails(source, target):
+        renames.append(target)
+        if len(renames) == 2:
+            full()
+        rename(source, target)
+
+    if broken == "fsync":
+        monkeypatch.setattr("os.fsync", full)
+    else:
+        monkeypatch.setattr("os.rename", second_fails)
+    with pytest.raises(OSError, match=r"the run .* cannot be written: No space left on device"):
+        save_run(copied, saved.pipeline, saved.card, b"", overwrite=True)
+    monkeypatch.undo()
+    assert tree(copied.parent) == before
+
+
+DATA_PROBLEMS = {
+    "one class": (lambda frame: frame.assign(ill="yes"), "column 'ill' has one value only, 'yes'"),
+    "three classes": (
+        lambda frame: frame.assign(ill=["yes", "no", "perhaps", "no"] * 50),
+        "column 'ill' must have two values, one for each class, found 3: 'no', 'perhaps', 'yes'",
+    ),
+    "one positive": (
+        lambda frame: frame.assign(ill=["yes"] + ["no"] * 199),
+        "each class needs at least 3 rows to train and",
+    ),
+    "few to train on": (
+        lambda frame: frame.assign(ill=["yes"] * 3 + ["no"] * 197),
+        "each class needs at least 2 rows to train on, found 1 positive and",
+    ),
+    "small region": (
+        lambda frame: frame.assign(ill=["yes"] * 4 + ["no"] * 196),
+        "alpha=0.3 selects none of the",
+    ),
+    "missing target": (
+        lambda frame: frame.assign(ill=["yes", None, "no", "no"] * 50),
+        "column 'ill' has no value in 50 of 200 rows, the first is row 2",
+    ),
+    "infinite": (lambda frame: frame.assign(age=[np.inf, 1.0] * 100), "column 'age' has infinite values in 100 rows"),
+    "dates": (
+        lambda frame: frame.assign(day=pd.Timestamp("2020-01-01")),
+        "column 'day' holds date32[day], of which no feature is made",
+    ),
+    "nothing to learn from": (lambda frame: frame[["id", "ill"]], "no column is left to learn from"),
+    "name": (lambda frame: frame.rename(columns={"age": ""}), "column 2 has no name"),
+}
+
+
+@pytest.mark.parametrize("problem", DATA_PROBLEMS)
+def test_a_table_that_cannot_be_learned_from(tmp_path, problem):
+    change, message = DATA_PROBLEMS[problem]
+    path = tmp_path / "bad.csv"
+    change(patients(200)).to_csv(path, index=False)
+    size = ["--test-size", "0.6"] if problem == "few to train on" else []
+    result = run("fit", path, *OPTIONS, *size, "--out", tmp_path / "run")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in one_line_of(result.stderr)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_cannot_be_written_to_is_noticed_before_the_work(table, tmp_path, monkeypatch):
+    def read_only(**_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.mkdtemp", read_only)
+    result = run("fit", table, *OPTIONS, "--out", tmp_path / "run")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"the folder {tmp_path} cannot be written to: Read-only file system" in one_line_of(result.stderr)
+
+
+def test_test_data_that_do_not_fit(table, tmp_path):
+    for change, message, code in (
+        (lambda frame: frame.drop(columns="age"), "lacks 1 of the columns the model was trained on: 'age'", 1),
+        (lambda frame: frame.drop(columns="ill"), "has no column 'ill'", 2),
+        (lambda frame: frame.replace({"ill": {"no": "not"}}), "must have the classes of the training data", 1),
+        (lambda frame: frame.assign(age="old"), "column 'age'", 1),
+    ):
+        other = tmp_path / "other.csv"
+        change(patients(100, seed=1)).to_csv(other, index=False)
+        result = run("fit", table, *OPTIONS, "--test", other, "--out", tmp_path / "run")
+        assert (result.exit_code, result.stdout) == (code, "")
+        assert message in one_line_of(result.stderr)
+
+
+# ------------------------------------------------------------------------------------------------------------- score
+
+
+def test_new_data_may_have_gaps_new_values_and_other_columns(fitted, tmp_path):
+    new = pd.DataFrame(
+        {
+            "more": ["x", "y", "z"],
+            "town": ["Rome", None, "Bonn"],
+            "smoker": [True, None, False],
+            "dose": [1, 2, 3],
+            "age": [None, None, None],
+        }
+    )
+    new.to_csv(tmp_path / "new.csv", index=False)
+    result = run("score", fitted[0], tmp_path / "new.csv", "--out", tmp_path / "s.tsv", "--json")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    scores = pd.read_csv(tmp_path / "s.tsv", sep="\t")
+    assert np.isfinite(scores["score"]).all()
+    assert (document["rows"], document["alarms"]) == (3, int(scores["alarm"].sum()))
+
+
+def test_scores_are_written_once(fitted, table, tmp_path):
+    arguments = ["score", fitted[0], table, "--out", tmp_path / "s.csv"]
+    assert run(*arguments).exit_code == 0
+    before = tree(tmp_path)
+    refused = run(*arguments)
+    assert refused.exit_code == 2
+    assert "exists; choose another --out, or give --overwrite" in one_line_of(refused.stderr)
+    assert tree(tmp_path) == before
+    assert run(*arguments, "--overwrite", "--keep", "ill").exit_code == 0
+    evaluated = run("evaluate", tmp_path / "s.csv", "--label", "ill", "--positive", "yes", "--score", "score", *REGION)
+    assert evaluated.exit_code == 0, evaluated.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "code", "message"),
+    [
+        (lambda frame: frame.drop(columns=["age", "town"]), [], 1, "lacks 2 of the columns"),
+        (lambda frame: frame.assign(age="old"), [], 1, "column 'age'"),
+        (lambda frame: frame.assign(age=np.inf), [], 1, "column 'age' has infinite values"),
+        (lambda frame: frame, ["--keep", "name"], 2, "has no column 'name'"),
+        (lambda frame: frame, ["--keep", "id", "--keep", "id"], 2, "--keep must name different columns"),
+        (lambda frame: frame.assign(score=1), ["--keep", "score"], 2, "--keep must name different columns"),
+    ],
+)
+def test_data_that_cannot_be_scored(fitted, tmp_path, change, arguments, code, message):
+    path = tmp_path / "new.csv"
+    change(patients(20)).to_csv(path, index=False)
+    result = run("score", fitted[0], path, *arguments, "--out", tmp_path / "s.csv")
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert message in one_line_of(result.stderr)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_data_are_never_written_over(fitted, table):
+    before = tree(table.parent)
+    result = run("score", fitted[0], table, "--out", table, "--overwrite")
+    assert result.exit_code == 2
+    assert "--out must be another file than DATA" in one_line_of(result.stderr)
+    result = run("fit", table, *OPTIONS, "--test", table, "--out", table.with_name("another"))
+    assert result.exit_code == 2
+    assert "--test must be another file than DATA" in one_line_of(result.stderr)
+    assert tree(table.parent) == before
+
+
+def test_dates_may_be_classes(tmp_path):
+    frame = patients(200).replace({"ill": {"yes": "2020-01-02", "no": "2020-01-01"}})
+    frame.to_csv(tmp_path / "dates.csv", index=False)
+    options = [word.replace("yes", "2020-01-02") for word in OPTIONS]
+    arguments = [*options, "--method", "cross_entropy", "--out", tmp_path / "run", "--json"]
+    result = run("fit", tmp_path / "dates.csv", *arguments)
+    assert json.loads(result.stdout)["target"]["positive"] == "2020-01-02"
+
+
+# ---------------------------------------------------------------------------------------- damaged and foreign runs
+
+
+class Dangerous:
+    def __init__(self):
+        self.value = 1
+
+
+def rewrite(folder, contents):
+    """Put another model into a run, with a checksum that fits: what someone with bad intentions would do."""
+    (folder / MODEL).write_bytes(contents)
+    card = json.loads((folder / CARD).read_text())
+    card["sha256"][MODEL] = hashlib.sha256(contents).hexdigest()
+    (folder / CARD).write_text(json.dumps(card))
+
+
+def with_card(folder, **changes):
+    card = json.loads((folder / CARD).read_text()) | changes
+    (folder / CARD).write_text(json.dumps(card))
+
+
+def tampered(folder):
+    """Return the model of a run with a function of the operating system in the place of a class."""
+    with zipfile.ZipFile(folder / MODEL) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    schema = files["schema.json"].replace(b'"__class__": "TPAUCClassifier"', b'"__class__": "system"')
+    files["schema.json"] = schema.replace(b'"__module__": "tpauc.estimator"', b'"__module__": "os"')
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, contents in files.items():
+            archive.writestr(name, contents)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / MODEL).write_bytes(b"x"), "does not match the checksum in card.json"),
+        (lambda folder: (folder / MODEL).unlink(), "is not complete: it has no model.skops"),
+        (lambda folder: (folder / CARD).write_text("{"), "card.json is damaged: it is not JSON"),
+        (lambda folder: (folder / CARD).write_text("[]"), "is not the card of a run"),
+        (lambda folder: (folder / CARD).write_bytes(b"\xff"), "card.json is damaged"),
+        (lambda folder: with_card(folder, kind="tpauc run 0"), "is not the card of a run of this version"),
+        (lambda folder: with_card(folder, columns=1, models=None), "is damaged: 'columns', 'models' is missing"),
+        (lambda folder: with_card(folder, columns={"numbers": "age"}), "columns['numbers'] must be a list of names"),
+        (lambda folder: with_card(folder, sha256={}), "does not match the checksum"),
+        (lambda folder: rewrite(folder, b"not a zip file"), "model.skops is not loaded"),
+        (lambda folder: rewrite(folder, b""), "model.skops is not loaded"),
+        (lambda folder: rewrite(folder, (folder / MODEL).read_bytes()[:-1000]), "model.skops is not loaded"),
+        (lambda folder: rewrite(folder, skops.io.dumps({"a": 1})), "it holds no pipeline"),
+        (lambda folder: rewrite(folder, skops.io.dumps(Dangerous())), "Dangerous, which a run of this package"),
+        (lambda folder: rewrite(folder, tampered(folder)), "os.system, which a run of this package does not"),
+    ],
+)
+def test_a_damaged_or_foreign_run_is_one_line(copied, table, damage, message):
+    damage(copied)
+    result = run("score", copied, table, "--out", copied.parent / "s.csv")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in one_line_of(result.stderr)
+    assert not (copied.parent / "s.csv").exists()

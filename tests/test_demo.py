@@ -1,0 +1,111 @@
+"""`tpauc demo`: that it runs, and that it says no more than its numbers do."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from typer.testing import CliRunner
+
+from tpauc.cli import app
+from tpauc.commands.demo import METHODS, demo_lines, interval_over_splits
+from tpauc.tables import METHODS as ALL_METHODS
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Return the folder of a quick demo and what it printed."""
+    folder = tmp_path_factory.mktemp("demo") / "with spaces"
+    result = run("demo", "--quick", "--out", folder, "--json")
+    assert result.exit_code == 0, result.stderr
+    return folder, result
+
+
+def test_the_methods_are_known():
+    assert set(METHODS) <= set(ALL_METHODS)
+
+
+def test_the_document_holds_every_method_with_an_interval_and_the_report(finished):
+    folder, result = finished
+    document = json.loads(result.stdout)
+    assert [method["name"] for method in document["methods"]] == list(METHODS)
+    assert document["report"] == str(folder / "report.html")
+    first, *others = document["methods"]
+    assert first["difference"] is None
+    for method in others:
+        assert method["tpauc"] == pytest.approx(np.mean(method["values"]), rel=1e-12)
+        differences = np.subtract(method["values"], first["values"])
+        # Both halves have about as many rows.
+        expected = interval_over_splits(differences, 1.0, 0.95)
+        assert method["difference"] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert all(name in page for name in METHODS)
+    assert re.findall(r"split (\d) of 2", result.stderr) == ["1", "2"]
+
+
+def test_the_report_is_not_replaced_without_being_asked(finished):
+    folder, _ = finished
+    before = (folder / "report.html").stat().st_mtime_ns
+    result = run("demo", "--quick", "--out", folder)
+    assert result.exit_code == 2
+    assert "report.html exists; choose another --out, or give --overwrite" in result.stderr
+    assert (folder / "report.html").stat().st_mtime_ns == before
+
+
+def test_a_folder_that_cannot_be_made_is_noticed_before_the_work(tmp_path):
+    (tmp_path / "file").touch()
+    result = run("demo", "--out", tmp_path / "file")
+    assert result.exit_code in (1, 2)
+    assert result.stderr.startswith("tpauc: error: ")
+    assert result.stderr.count("\n") == 1
+
+
+# --------------------------------------------------------------------------------------------------------- intervals
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=30), st.floats(0.1, 3))
+@settings(deadline=None, max_examples=100)
+def test_the_interval_is_that_of_nadeau_and_bengio(differences, ratio):
+    found = interval_over_splits(np.array(differences), ratio, 0.9)
+    k, mean = len(differences), math.fsum(differences) / len(differences)
+    variance = math.fsum((d - mean) ** 2 for d in differences) / (k - 1)
+    half = stats.t.ppf(0.95, k - 1) * math.sqrt((1 / k + ratio) * variance)
+    assert found["estimate"] == pytest.approx(mean, abs=1e-12)
+    assert found["high"] - found["low"] == pytest.approx(2 * half, rel=1e-6, abs=1e-9)
+
+
+# ----------------------------------------------------------------------------------------------------------- verdict
+
+
+def document_with(*differences):
+    methods = [{"name": "cross_entropy", "tpauc": 0.5, "difference": None}]
+    for number, (low, estimate, high) in enumerate(differences):
+        interval = {"low": low, "estimate": estimate, "high": high}
+        methods.append({"name": f"method{number}", "tpauc": 0.5 + estimate, "difference": interval})
+    head = {"digit": 8, "alpha": 0.3, "beta": 0.3, "confidence": 0.95, "splits": 5, "report": "x/report.html"}
+    return head | {"methods": methods}
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict"),
+    [
+        ([(0.01, 0.02, 0.03), (-0.01, 0.02, 0.05)], "Better than cross-entropy beyond chance: method0."),
+        ([(-0.01, 0.02, 0.05), (-0.03, -0.02, 0.0)], "Ahead of cross-entropy on average, but within chance: method0."),
+        ([(-0.01, 0.0, 0.01), (-0.03, -0.02, -0.01)], "No method beats cross-entropy here."),
+    ],
+)
+def test_the_verdict_claims_no_more_than_the_intervals(differences, verdict):
+    lines = demo_lines(document_with(*differences))
+    assert verdict in lines
+    assert lines[-1] == "The report on the first split is x/report.html"
+    table = "\n".join(lines)
+    for low, estimate, high in differences:
+        assert re.search(rf"{re.escape(f'{estimate:+.4f}')} +{re.escape(f'[{low:+.4f}, {high:+.4f}]')}", table)

@@ -1,0 +1,400 @@
+import gzip
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from tpauc.commands.features import MOST_CATEGORIES, FeatureColumns, read_features
+from tpauc.commands.labels import labels_of
+from tpauc.commands.score_files import read_scores
+from tpauc.commands.table_files import check_table_path, column_names, read_table, write_table
+from tpauc.validation import UsageError
+
+COLUMNS = {"name": ["a", "b, c", None], "number": [1.5, -2.0, None], "whole": [1, 2, 3], "flag": [True, False, True]}
+
+
+def written(folder, name, contents):
+    path = folder / name
+    path.write_bytes(contents if isinstance(contents, bytes) else contents.encode())
+    return path
+
+
+# ----------------------------------------------------------------------------------------------------- what is read
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.tsv", "table.parquet", "table.pq", "with spaces é.CSV"])
+def test_a_table_is_read_as_it_was_written(tmp_path, name):
+    path = tmp_path / name
+    write_table(path, pa.table(COLUMNS))
+    assert read_table(path).to_pydict() == COLUMNS
+    assert column_names(path) == list(COLUMNS)
+    assert read_table(path, ["flag", "name"]).to_pydict() == {"flag": COLUMNS["flag"], "name": COLUMNS["name"]}
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.text("ab,;\"'\t \nß", min_size=1)), min_size=1
+    )
+)
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_numbers_and_texts_survive_a_csv_file(tmp_path, rows):
+    numbers, texts = zip(*rows, strict=True)
+    path = tmp_path / "table.csv"
+    write_table(path, pa.table({"text": texts, "number": numbers}))
+    found = read_table(path, numbers=["number"], texts=["text"])
+    assert found["number"].to_pylist() == list(numbers)
+    assert found["text"].to_pylist() == list(texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\ufeffa,b\n1,2\n", {"a": [1], "b": [2]}),
+        ("a,b\r\n1,2\r\n", {"a": [1], "b": [2]}),
+        ("a;b\n1;2\n", {"a": [1], "b": [2]}),
+        ('a;"b,c"\n1;2\n', None),  # a comma in the header: not taken for a semicolon file
+        ("a\n1\n", {"a": [1]}),
+        ("a,b\nNA,x\n,NaN\nnull,z\n", {"a": [None, None, None], "b": ["x", None, "z"]}),
+        ("a,b\n1,2\n\n3,4\n", {"a": [1, 3], "b": [2, 4]}),
+        ('a,b\n1,"x\ny"\n', {"a": [1], "b": ["x\ny"]}),
+        ("a,b\n1e-3,+2\n", {"a": [0.001], "b": [2]}),
+    ],
+)
+def test_dialects_of_csv(tmp_path, text, expected):
+    path = written(tmp_path, "table.csv", text)
+    if expected is None:
+        with pytest.raises(ValueError, match="cannot be read"):
+            read_table(path)
+    else:
+        assert read_table(path).to_pydict() == expected
+
+
+def test_a_number_far_down_decides_the_kind_of_its_column(tmp_path):
+    path = written(tmp_path, "table.csv", "a,b\n" + "1,2\n" * 300_000 + "1.5,x\n")
+    table = read_table(path)
+    assert table.schema.types == [pa.float64(), pa.string()]
+    assert table.num_rows == 300_001
+
+
+def test_line_breaks_in_quotes_far_down(tmp_path):
+    path = written(tmp_path, "table.csv", "a,b\n" + '1,"x\ny"\n' * 200_000)
+    assert read_table(path).num_rows == 200_000
+
+
+def test_text_is_read_as_it_is_written_on_demand(tmp_path):
+    path = written(tmp_path, "table.csv", "code,value\n007,1\n008,2\n")
+    assert read_table(path)["code"].to_pylist() == [7, 8]
+    assert read_table(path, texts=["code"])["code"].to_pylist() == ["007", "008"]
+
+
+def test_npz_holds_vectors_and_matrices(tmp_path):
+    np.savez(tmp_path / "data.npz", X=np.arange(6.0).reshape(3, 2), y=np.array([0, 1, 0]))
+    table = read_table(tmp_path / "data.npz")
+    assert table.to_pydict() == {"X[0]": [0, 2, 4], "X[1]": [1, 3, 5], "y": [0, 1, 0]}
+
+
+def test_an_index_of_pandas_is_not_a_column(tmp_path):
+    parquet.write_table(pa.table({"a": [1], "__index_level_0__": [7]}), tmp_path / "table.parquet")
+    assert read_table(tmp_path / "table.parquet").column_names == ["a"]
+
+
+# -------------------------------------------------------------------------------------------------- what is refused
+
+
+class Dangerous:
+    def __reduce__(self):
+        return print, ("code from the file has run",)
+
+
+BAD_FILES = {
+    "empty.csv": (b"", "cannot be read: Empty CSV file"),
+    "blank.csv": (b"\n\n", "cannot be read: "),
+    "header.csv": (b"a,b\n", "has no rows"),
+    "short.csv": (b"a,b\n1,2\n3\n", "Expected 2 columns, got 1"),
+    "long.csv": (b"a,b\n1,2\n3,4,5\n", "Expected 2 columns, got 3"),
+    "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column called 'a'; rename them"),
+    "latin1.csv": ("a,b\n1,é\n".encode("latin1"), "column 'b' is not UTF-8 text; save it as UTF-8"),
+    "latin1_header.csv": ("é,b\n1,2\n".encode("latin1"), "is not UTF-8 text; save it as UTF-8"),
+    "utf16.csv": ("a,b\n1,2\n".encode("utf16"), "it is UTF-16 text; save it as UTF-8"),
+    "packed.csv": (gzip.compress(b"a,b\n1,2\n" * 100), "it is not a text file, in spite of its name"),
+    "quote.csv": (b'a,b\n1,"x\n2,3\n4,5\n', "the quote before 'x.n2,3.n4,5.n' is never closed"),
+    "text.parquet": (b"a,b\n1,2\n", "cannot be read: "),
+    "cut.parquet": (b"PAR1" + b"\x00" * 30, "cannot be read: "),
+    "empty.parquet": (b"", "cannot be read: "),
+    "text.npz": (b"a,b\n1,2\n", "cannot be read: "),
+    "empty.npz": (b"", "cannot be read: "),
+    "pickle.npz": (pickle.dumps(Dangerous()), "cannot be read: "),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path, name, capfd):
+    contents, message = BAD_FILES[name]
+    path = written(tmp_path, name, contents)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_table(path)
+    assert not isinstance(caught.value, UsageError)
+    assert str(caught.value).startswith(str(path))
+    assert "code from the file" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"a": np.zeros(3), "b": np.zeros(4)}, "arrays must have equal length, found a 3, b 4"),
+        ({"a": np.zeros((2, 2, 2))}, r"the array 'a' must have one or two dimensions, got shape \(2, 2, 2\)"),
+        ({"a": np.array([Dangerous()], dtype=object)}, "allow_pickle=False"),
+    ],
+)
+def test_arrays_that_are_no_table(tmp_path, arrays, message):
+    np.savez(tmp_path / "data.npz", **arrays)
+    with pytest.raises(ValueError, match=message):
+        read_table(tmp_path / "data.npz")
+
+
+def test_a_single_array_is_no_archive(tmp_path):
+    with open(tmp_path / "data.npz", "wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(ValueError, match="a single array"):
+        read_table(tmp_path / "data.npz")
+
+
+@pytest.mark.parametrize("name", ["missing.csv", "folder.csv", "table.xlsx", "table"])
+def test_a_path_that_is_no_table_is_a_mistake_in_what_was_typed(tmp_path, name):
+    (tmp_path / "folder.csv").mkdir()
+    for kind in ("table.xlsx", "table"):
+        (tmp_path / kind).touch()
+    with pytest.raises(UsageError, match=r"does not exist|is a folder|must end in \.csv"):
+        read_table(tmp_path / name)
+
+
+def test_a_column_that_is_not_there(tmp_path):
+    path = written(tmp_path, "table.csv", "a,b\n1,2\n")
+    with pytest.raises(UsageError, match=r"has no column 'c'; its columns are 'a', 'b'$"):
+        read_table(path, ["a", "c"])
+    with pytest.raises(UsageError, match=r"has no columns 'c', 'd'; "):
+        read_table(path, ["d", "c"][::-1])
+
+
+def test_text_where_numbers_must_be(tmp_path):
+    path = written(tmp_path, "table.csv", "a,b\n1,2\n3,high\n")
+    with pytest.raises(ValueError, match=r"column 'b': .*invalid value 'high'"):
+        read_table(path, numbers=["b"])
+
+
+def test_where_a_table_may_be_written(tmp_path):
+    path = written(tmp_path, "table.csv", "a\n1\n")
+    assert check_table_path(tmp_path / "new.csv", overwrite=False) == tmp_path / "new.csv"
+    assert check_table_path(path, overwrite=True) == path
+    with pytest.raises(UsageError, match=r"table.csv exists; choose another --out, or give --overwrite"):
+        check_table_path(path, overwrite=False)
+    with pytest.raises(UsageError, match=r"--out must end in \.csv or "):
+        check_table_path(tmp_path / "new.npz", overwrite=False)
+    with pytest.raises(UsageError, match=r"the folder of --out, .*missing does not exist"):
+        check_table_path(tmp_path / "missing" / "new.csv", overwrite=False)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(UsageError, match="is a folder"):
+        check_table_path(tmp_path / "folder.csv", overwrite=True)
+
+
+# ----------------------------------------------------------------------------------------------------------- labels
+
+
+@pytest.mark.parametrize(
+    ("values", "typed", "positive_value"),
+    [
+        ([1, 0, 1], None, 1),
+        ([1.0, 0.0, 1.0], None, 1.0),
+        ([1, -1, 1], None, 1),
+        ([True, False, True], None, True),
+        (["yes", "no", "yes"], "yes", "yes"),
+        ([2, 1, 2], "2", 2),
+        ([2.0, 1.0, 2.0], "2", 2.0),
+        ([2.0, 1.0, 2.0], "2.0", 2.0),
+        ([0, 1, 0], "0", 0),
+        ([True, False, True], "true", True),
+        ([True, False, True], "1", True),
+    ],
+)
+def test_which_value_is_positive(values, typed, positive_value):
+    labels = labels_of(pa.chunked_array([values]), "column 'y'", positive=typed)
+    assert labels.positive.tolist() == [True, False, True]
+    assert (labels.positive_value, labels.negative_value) == (positive_value, values[1])
+    assert (labels.n_positive, labels.n_negative) == (2, 1)
+
+
+def test_categories_are_labels_too():
+    column = pa.chunked_array([pa.array(["a", "b", "a"]).dictionary_encode()])
+    assert labels_of(column, "y", positive="b").positive.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(("values", "typed"), [([0, 1, 1], None), ([-1, 1, 1], None), (["a", "b", "b"], "b")])
+def test_labels_in_many_chunks(values, typed):
+    whole = pa.chunked_array([values * 1000])
+    cut = pa.chunked_array([whole.chunk(0).slice(start, 7) for start in range(0, 3000, 7)])
+    expected = np.array([False, True, True] * 1000)
+    for column in (whole, cut):
+        np.testing.assert_array_equal(labels_of(column, "y", positive=typed).positive, expected)
+
+
+def test_zero_one_in_one_chunk_and_minus_one_in_another_are_three_values():
+    with pytest.raises(ValueError, match="found 3: -1, 0, 1"):
+        labels_of(pa.chunked_array([[0, 1], [-1, 1]]), "column 'y'")
+
+
+@pytest.mark.parametrize(
+    ("values", "typed", "usage", "message"),
+    [
+        (["yes", "no"], None, True, "column 'y' holds 'no', 'yes'; say with --positive which"),
+        ([1, 2], None, True, "column 'y' holds 1, 2; say with --positive"),
+        (["yes", "no"], "Yes", True, "--positive must be one of the values of column 'y', 'no', 'yes', got 'Yes'"),
+        ([0, 1, 2], None, False, "column 'y' must have two values, one for each class, found 3: 0, 1, 2"),
+        (["a", "b", "c"], "a", False, "must have two values"),
+        (list(range(30)), None, False, r"found 30: 0, 1, .*, \.\.\.$"),
+        ([1, 1], None, False, "column 'y' has one value only, 1; both classes are needed"),
+        ([0, None, 1], None, False, "column 'y' has no value in 1 of 3 rows, the first is row 2"),
+        ([0.0, 1.0, float("nan")], None, False, "column 'y' has no value in 1 of 3 rows, the first is row 3"),
+    ],
+)
+def test_labels_that_are_refused(values, typed, usage, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        labels_of(pa.chunked_array([values]), "column 'y'", positive=typed)
+    assert isinstance(caught.value, UsageError) == usage
+
+
+# ----------------------------------------------------------------------------------------------------------- scores
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("y,s\n1,0.5\n0,NaN\n", "column 's' has no value in 1 of 2 rows, the first is row 2"),
+        ("y,s\n1,0.5\n0,\n", "column 's' has no value"),
+        ("y,s\n1,inf\n0,1\n", "column 's' must be finite"),
+        ("y,s\n1,high\n0,1\n", "column 's': .*invalid value 'high'"),
+    ],
+)
+def test_scores_that_are_refused(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        read_scores(written(tmp_path, "scores.csv", text), "y", ["s"])
+
+
+def test_scores_of_a_binary_file_that_are_refused(tmp_path):
+    for values, message in (
+        (["low", "high"], "column 's' must hold real numbers"),
+        ([0.5, np.nan], "column 's' must be finite, found 1 NaN"),
+        ([True, False], "column 's' must hold real numbers"),
+    ):
+        parquet.write_table(pa.table({"y": [0, 1], "s": values}), tmp_path / "scores.parquet")
+        with pytest.raises(ValueError, match=message):
+            read_scores(tmp_path / "scores.parquet", "y", ["s"])
+
+
+def test_scores_of_all_kinds_of_numbers(tmp_path):
+    columns = {"int": pa.array([3, 1], pa.int16()), "float": pa.array([3, 1], pa.float32())}
+    columns["decimal"] = pa.array([3, 1], pa.int8()).cast(pa.decimal128(5))
+    parquet.write_table(pa.table({"y": [1, 0]} | columns), tmp_path / "scores.parquet", row_group_size=1)
+    for values in read_scores(tmp_path / "scores.parquet", "y", list(columns)).scores.values():
+        np.testing.assert_array_equal(values, [3.0, 1.0])
+
+
+def test_a_column_cannot_be_two_things(tmp_path):
+    path = written(tmp_path, "scores.csv", "y,s\n1,1\n0,1\n")
+    for columns in (["s", "s"], ["y"]):
+        with pytest.raises(UsageError, match="--label and --score must name different columns"):
+            read_scores(path, "y", columns)
+
+
+# --------------------------------------------------------------------------------------------------------- features
+
+
+def test_kinds_of_columns():
+    table = pa.table(
+        {
+            "whole": pa.array([1, 2, None], pa.int8()),
+            "decimal": pa.array([1, 2, 3], pa.int8()).cast(pa.decimal128(5)),
+            "text": ["x", None, "y"],
+            "flag": [True, None, False],
+            "category": pa.array([7, 7, 8]).dictionary_encode(),
+            "empty": pa.nulls(3),
+            "target": [0, 1, 0],
+            "id": [1, 2, 3],
+        }
+    )
+    columns = FeatureColumns.of(table, leave_out=["target", "id"])
+    assert columns == FeatureColumns(("whole", "decimal"), ("text", "category"), ("flag",), ("empty",))
+    frame = columns.frame(table)
+    assert list(frame.columns) == ["whole", "decimal", "text", "category", "flag"]
+    assert frame["text"].tolist() == ["x", None, "y"]
+    assert frame["flag"].tolist() == ["true", None, "false"]
+    assert frame["category"].tolist() == ["7", "7", "8"]
+    np.testing.assert_array_equal(frame["whole"], [1.0, 2.0, np.nan])
+
+
+def test_missing_and_unknown_values_become_numbers():
+    training = pa.table({"number": [1.0, None, 3.0, 8.0], "town": ["Ulm", "Bonn", None, "Ulm"]})
+    columns = FeatureColumns.of(training, leave_out=[])
+    preprocessing = columns.preprocessing()
+    X = preprocessing.fit_transform(columns.frame(training))
+    names = [name.split("__")[1] for name in preprocessing.get_feature_names_out()]
+    assert names == ["number", "missingindicator_number", "town_(missing)", "town_Bonn", "town_Ulm"]
+    np.testing.assert_array_equal(X, [[1, 0, 0, 0, 1], [3, 1, 0, 1, 0], [3, 0, 1, 0, 0], [8, 0, 0, 0, 1]])
+    other = pa.table({"number": [None], "town": ["Rome"]})
+    np.testing.assert_array_equal(preprocessing.transform(columns.frame(other)), [[3, 1, 0, 0, 0]])
+
+
+def test_rare_and_unknown_categories_share_a_feature():
+    names = [str(number) for number in range(MOST_CATEGORIES + 50)]
+    training = pa.table({"name": names * 2 + names[:10]})
+    columns = FeatureColumns.of(training, leave_out=[])
+    preprocessing = columns.preprocessing().fit(columns.frame(training))
+    unknown = preprocessing.transform(columns.frame(pa.table({"name": ["never seen"]})))
+    assert unknown.shape == (1, MOST_CATEGORIES)
+    assert unknown[0, -1] == unknown.sum() == 1
+
+
+def test_a_column_may_be_empty_in_the_training_rows():
+    columns = FeatureColumns(("number",), (), ())
+    empty = columns.frame(pa.table({"number": pa.nulls(3, pa.float64())}))
+    assert np.isfinite(columns.preprocessing().fit_transform(empty)).all()
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"day": pa.array([0, 1], pa.date32())}, r"column 'day' holds date32\[day\], .* --drop 'day'"),
+        ({"list": [[1], [2]]}, "column 'list' holds list"),
+        ({"price": ["1,5", "-2,25"]}, r"column 'price' holds numbers with a decimal comma \('1,5'\)"),
+        ({"empty": pa.nulls(2)}, "no column is left to learn from"),
+    ],
+)
+def test_columns_that_are_refused(table, message):
+    with pytest.raises(ValueError, match=message):
+        FeatureColumns.of(pa.table(table), leave_out=[])
+
+
+def test_infinite_features_are_refused():
+    with pytest.raises(ValueError, match="column 'x' has infinite values in 1 rows, the first is row 2"):
+        FeatureColumns(("x",), (), ()).frame(pa.table({"x": [1.0, np.inf]}))
+
+
+def test_text_in_a_column_of_numbers_is_refused():
+    with pytest.raises(ValueError, match="column 'x' must hold numbers, as it did in training"):
+        FeatureColumns(("x",), (), ()).frame(pa.table({"x": ["one"]}))
+
+
+def test_other_tables_are_read_as_the_training_table_was(tmp_path):
+    columns = FeatureColumns(("x",), ("code",), ("flag",))
+    path = written(tmp_path, "new.csv", "more,id,code,flag,x\nignored,01,007,True,1\n")
+    table = read_features(path, columns, keep=["id", "x"])
+    assert table.to_pydict() == {"x": [1.0], "code": ["007"], "flag": [True], "id": ["01"]}
+    with pytest.raises(ValueError, match="lacks 2 of the columns the model was trained on: 'y', 'z'") as caught:
+        read_features(path, FeatureColumns(("x", "y", "z"), (), ()))
+    assert not isinstance(caught.value, UsageError)
+    with pytest.raises(UsageError, match="has no column 'name'"):
+        read_features(path, columns, keep=["name"])
