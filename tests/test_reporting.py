@@ -657,3 +657,20 @@ def test_a_missing_extra_is_named_before_anything_is_written(tmp_path, monkeypat
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ModuleNotFoundError, match=r"jinja2 .* pip install 'tpauc\[report\]'"):
         write(tmp_path)
+
+
+@pytest.mark.parametrize("n_models", [1, 4, 7])
+def test_no_label_is_cut_off_however_many_models(n_models):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    rng = np.random.default_rng(0)
+    y = rng.random(300) < 0.2
+    scores = {f"model {k}": rng.normal(size=300) + 2 * y for k in range(n_models)}
+    figure = plot_roc(y, scores, alpha=0.3, beta=0.3)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    drawn = figure.get_tightbbox(canvas.get_renderer())
+    width, height = figure.get_size_inches()
+    assert min(drawn.x0, drawn.y0) >= 0
+    assert drawn.x1 <= width
+    assert drawn.y1 <= height

@@ -119,12 +119,16 @@ def model_legend(names: Mapping[str, object]) -> list[tuple[str, Look]]:
     return [(name, look_of(number)) for number, name in enumerate(names)]
 
 
+_LEGEND_COLUMNS = 3
+
+
 def draw(panels: Sequence[Panel], *, columns: int, legend: Sequence[tuple[str, Look]]) -> Figure:
     """Draw panels in a grid, the legend above them where it covers no curve."""
     figure_module = import_extra("matplotlib.figure", "report")
     rows = -(-len(panels) // columns)
     height = 4.6 if panels[0].region else 3.1
-    figure: Figure = figure_module.Figure(figsize=(4.8 * columns, height * rows + 0.5), layout="constrained")
+    legend_height = 0.3 + 0.25 * -(-len(legend) // _LEGEND_COLUMNS)
+    figure: Figure = figure_module.Figure(figsize=(4.8 * columns, height * rows + legend_height), layout="constrained")
     for number, panel in enumerate(panels):
         _draw_panel(figure.add_subplot(rows, columns, number + 1), panel)
     if legend:
@@ -205,7 +209,13 @@ def _draw_legend(figure: Figure, legend: Sequence[tuple[str, Look]]) -> None:
     for handle, (_, look) in zip(handles, legend, strict=True):
         handle.set_marker(_SHAPES.get(look.shape, ""))
     drawn = figure.legend(
-        handles, ["name"] * len(legend), loc="outside upper left", ncols=3, frameon=False, fontsize=9, handlelength=3.2
+        handles,
+        ["name"] * len(legend),
+        loc="outside upper left",
+        ncols=_LEGEND_COLUMNS,
+        frameon=False,
+        fontsize=9,
+        handlelength=3.2,
     )
     # Set afterwards, because matplotlib leaves out labels that begin with an underscore and reads dollars as formulas.
     for text, (name, _) in zip(drawn.get_texts(), legend, strict=True):
