@@ -87,10 +87,7 @@ def check_labels_and_scores(
     positive = check_labels(y_true)
     scores = check_scores(y_score, score_name)
     check_same_length("y_true", positive, score_name, scores)
-    n_positive = int(np.count_nonzero(positive))
-    if n_positive == 0 or n_positive == positive.size:
-        missing = "positive" if n_positive == 0 else "negative"
-        raise ValueError(f"y_true has no {missing} example among its {positive.size}; both classes are needed")
+    check_both_classes(positive, "y_true")
     return positive, scores
 
 
@@ -115,9 +112,7 @@ def check_sample_weight(sample_weight: npt.ArrayLike, positive: BoolArray) -> Fl
 def check_both_classes(positive: BoolArray, name: str) -> tuple[int, int]:
     """Return the numbers of positives and negatives, each at least 1."""
     n_positive = int(np.count_nonzero(positive))
-    if n_positive == 0 or n_positive == positive.size:
-        missing = "positive" if n_positive == 0 else "negative"
-        raise ValueError(f"{name} has no {missing} example among its {positive.size}; both classes are needed")
+    check_class_counts(n_positive, positive.size - n_positive, name)
     return n_positive, positive.size - n_positive
 
 
