@@ -18,7 +18,7 @@ import torch
 
 from tpauc.distributed import gather_columns, process_count
 from tpauc.surrogates import Batch, PowerRows, Surrogate, class_moments
-from tpauc.weighting import Hardness, RankWeighting, Weighting, Weights
+from tpauc.weighting import Hardness, RankWeighting, Weighting, Weights, constant
 
 SCORES = ("sigmoid", "logit")
 
@@ -70,7 +70,8 @@ def _refuse_second_derivative() -> None:
 
 def as_batch(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> Batch:
     """Return the hardness of examples with the given logits, and their weights, each class by its own weighting."""
-    hardness = Hardness.of(torch.rsub(y, 1.0, alpha=2.0).mul_(logits))  # u = (1 - 2 y) z
+    members = torch.stack((y, constant(1.0, y) - y))
+    hardness = Hardness.of(torch.sub(members[1], y).mul_(logits))  # u = -z for a positive, z for a negative
     positive, negative = objective.positive, objective.negative
     if positive == negative and not isinstance(positive, RankWeighting):
         weights = positive.weigh(hardness)
@@ -80,7 +81,7 @@ def as_batch(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) ->
             _weights_in_class(hardness, y < 0.5, negative, objective.across_processes),
             y,
         )
-    return Batch(hardness, weights, y, objective.scores, objective.across_processes)
+    return Batch(hardness, weights, members, objective.scores, objective.across_processes)
 
 
 def _weights_in_class(
@@ -127,15 +128,15 @@ class _HardnessMoments(torch.autograd.Function):
         with _full_precision(logits.device):
             ctx.batch = as_batch(logits, y, objective)
             ctx.rows = PowerRows(ctx.batch)
-            ctx.moments = class_moments(ctx.rows.powers, y, objective.across_processes)
+            ctx.moments = class_moments(ctx.rows.powers, ctx.batch)
         has_pairs = (ctx.moments.sizes > 0).all()
         ctx.mark_non_differentiable(has_pairs)
-        return ctx.moments.value.T.reshape(-1), has_pairs
+        return ctx.moments.value.reshape(-1), has_pairs
 
     @staticmethod
     def backward(ctx: Any, grad_output: torch.Tensor, _: Any) -> tuple[torch.Tensor, None, None]:
         _refuse_second_derivative()
         with _full_precision(grad_output.device):
-            coefficients = ctx.moments.per_example(grad_output.reshape(2, 3).T)
+            coefficients = ctx.moments.per_example(grad_output.reshape(2, 3))
             gradient = ctx.rows.turned(coefficients, ctx.batch)
         return gradient * process_count(ctx.batch.across_processes), None, None

@@ -23,7 +23,6 @@ likewise, ``R = P2 N0 + 2 P1 N1 + P0 N2``, all terms non-negative, so nothing ca
 
 from __future__ import annotations
 
-import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -36,7 +35,9 @@ import torch.nn.functional as F
 from tpauc.distributed import gather_columns, process_count, sum_over_processes
 from tpauc.duality import derivatives
 from tpauc.validation import check_choice, check_positive
-from tpauc.weighting import Hardness, Weights
+from tpauc.weighting import Hardness, Weights, constant
+
+Kernel = tuple[tuple[float, ...], ...]
 
 _BLOCK_PAIRS = 1 << 20  # pairs in memory at once: 8 MB a matrix in float64
 
@@ -46,9 +47,14 @@ class Batch(NamedTuple):
 
     hardness: Hardness
     weights: Weights
-    y: torch.Tensor  # 1.0 for a positive, 0.0 for a negative
+    members: torch.Tensor  # shape (2, n): 1.0 for the positives, 1.0 for the negatives, else 0.0
     scores: str  # "sigmoid": x is the hardness; "logit": x is its logit
     across_processes: bool  # whether pairs are those of all processes' examples together
+
+    @property
+    def y(self) -> torch.Tensor:
+        """The labels: 1.0 for a positive, 0.0 for a negative."""
+        return self.members[0]
 
     @property
     def x(self) -> torch.Tensor:
@@ -90,38 +96,27 @@ class Surrogate(ABC):
 # --------------------------------------------------------------------------------------------------------- moments
 
 
-@functools.cache
-def _constant(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Return a small tensor, made once: to make one costs more than to use it."""
-    with torch.inference_mode(False):
-        return torch.tensor(values, dtype=dtype, device=device)
-
-
 class Moments(NamedTuple):
     """Means of rows such as ``w x^k`` over each class of the global batch."""
 
-    value: torch.Tensor  # shape (rows, 2): positives, negatives; 0 for an empty class
-    sizes: torch.Tensor  # shape (2,): how many examples each class has
-    divisors: torch.Tensor  # shape (2,): the sizes, at least 1
+    value: torch.Tensor  # shape (2, rows): positives, negatives; 0 for an empty class
+    sizes: torch.Tensor  # shape (2, 1): how many examples each class has
+    divisors: torch.Tensor  # shape (2, 1): the sizes, at least 1
 
     def per_example(self, by_moment: torch.Tensor) -> torch.Tensor:
-        """Return what an example's rows are worth, by class, shape (2, rows), given the derivatives in the moments.
+        """Return what an example's rows are worth, by class, given the derivatives in the moments; both (2, rows).
 
         Negated for a positive, whose hardness logit is minus its logit.
         """
-        return (by_moment / (self.divisors * _constant((-1.0, 1.0), by_moment.dtype, by_moment.device))).T
+        return by_moment / (self.divisors * constant(((-1.0,), (1.0,)), by_moment))
 
 
-def class_moments(rows: torch.Tensor, y: torch.Tensor, across_processes: bool) -> Moments:
-    """Average each row over the positives and over the negatives of all processes."""
-    members = torch.empty((2, y.shape[0]), dtype=y.dtype, device=y.device)
-    positives, negatives = members.unbind()
-    positives.copy_(y)
-    torch.logical_not(y, out=negatives)
-    sums, sizes = rows @ members.T, members.sum(1)
-    if process_count(across_processes) > 1:
-        total = sum_over_processes(torch.cat((sums, sizes[None])))
-        sums, sizes = total[:-1], total[-1]
+def class_moments(rows: torch.Tensor, batch: Batch) -> Moments:
+    """Average each row, shape (rows, n), over the positives and over the negatives of all processes."""
+    sums, sizes = batch.members @ rows.T, batch.members.sum(1, keepdim=True)
+    if process_count(batch.across_processes) > 1:
+        total = sum_over_processes(torch.cat((sums, sizes), dim=1))
+        sums, sizes = total[:, :-1], total[:, -1:]
     divisors = sizes.clamp_min(1.0)
     return Moments(sums / divisors, sizes, divisors)
 
@@ -137,18 +132,18 @@ class PowerRows:
         self._elasticity, bend = batch.weights.elasticity, batch.weights.bend
         x = batch.x
         factors = (batch.weights.value,) if bend is None else (batch.weights.value, bend)
-        self.all = torch.empty((3 * len(factors), x.shape[0]), dtype=x.dtype, device=x.device)
-        rows = iter(self.all.unbind())
-        for factor in factors:
-            previous = next(rows).copy_(factor)
-            for row in (next(rows), next(rows)):
-                previous = torch.mul(previous, x, out=row)
-        self.powers = self.all[:3]
+        self.all = x.new_empty((3 * len(factors), x.shape[0]))
+        rows = self.all.unbind()
+        for k, factor in enumerate(factors):
+            rows[3 * k].copy_(factor)
+            torch.mul(factor, x, out=rows[3 * k + 1])
+            torch.mul(rows[3 * k + 1], x, out=rows[3 * k + 2])
+        self.powers = self.all if bend is None else self.all[:3]
 
     def turned(self, coefficients: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Return each example's derivative, given what its rows are worth by class, shape (2, 3)."""
         steps = (self._elasticity, self._elasticity + 1.0, self._elasticity + 2.0)
-        by_row = coefficients * _constant(steps, coefficients.dtype, coefficients.device)
+        by_row = coefficients * constant(steps, coefficients)
         if self.all.shape[0] == 6:
             by_row = torch.cat((by_row, coefficients), dim=1)
         for_positives, for_negatives = (by_row @ self.all).unbind()
@@ -156,12 +151,13 @@ class PowerRows:
         return torch.lerp(for_negatives, for_positives, batch.y).mul_(batch.hardness.rest)
 
 
-def _power_pair_mean(batch: Batch, kernel: torch.Tensor) -> PairMean:
-    """Pair mean of ``sum_kl kernel[k, l] x_i^k x_j^l``, powers 0 to 2, from six moments."""
+def _power_pair_mean(batch: Batch, kernel: Kernel) -> PairMean:
+    """Pair mean of ``sum_kl kernel[k][l] x_i^k x_j^l``, powers 0 to 2, from six moments."""
     rows = PowerRows(batch)
-    moments = class_moments(rows.powers, batch.y, batch.across_processes)
-    by_moment = kernel @ moments.value.flip(1)  # columns: dR/dP_k, dR/dN_k
-    value = moments.value[:, 0] @ by_moment[:, 0]
+    moments = class_moments(rows.powers, batch)
+    # The kernel is symmetric, so one matrix turns both classes' moments into the derivatives in the other's.
+    by_moment = torch.mm(moments.value.flip(0), constant(kernel, moments.value))  # rows: dR/dP_k, dR/dN_k
+    value = torch.dot(moments.value[0], by_moment[0])
     coefficients = moments.per_example(by_moment)
     if batch.scores == "sigmoid":
         return PairMean(value, rows.turned(coefficients, batch))
@@ -184,17 +180,14 @@ class Square(Surrogate):
         return (1.0 - t).square()
 
     def pair_mean(self, batch: Batch) -> PairMean:
-        return _power_pair_mean(batch, _power_kernel(2, 1.0 - batch.offset, batch.x.dtype, batch.x.device))
+        return _power_pair_mean(batch, _power_kernel(2, 1.0 - batch.offset))
 
 
-@functools.cache
-def _power_kernel(power: int, shift: float, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+def _power_kernel(power: int, shift: float) -> Kernel:
     """Coefficients of ``(x_i + x_j + shift)^power`` in powers of ``x_i`` (rows) and ``x_j`` (columns)."""
     if power == 1:
-        table = [[shift, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
-    else:
-        table = [[shift * shift, 2.0 * shift, 1.0], [2.0 * shift, 2.0, 0.0], [1.0, 0.0, 0.0]]
-    return torch.tensor(table, dtype=dtype, device=device)
+        return (shift, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    return (shift * shift, 2.0 * shift, 1.0), (2.0 * shift, 2.0, 0.0), (1.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -215,9 +208,9 @@ class ExponentialPair(Surrogate):
             raise ValueError("surrogate='exponential' overflows on logits; use scores='sigmoid' or 'logistic'")
         growth = torch.exp(batch.x)
         weighted = batch.weights.value * growth
-        moments = class_moments(weighted[None], batch.y, batch.across_processes)
+        moments = class_moments(weighted[None], batch)
         scale = math.exp(-batch.offset)
-        by_positive, by_negative = moments.per_example(scale * moments.value.flip(1))[:, 0]
+        by_positive, by_negative = moments.per_example(scale * moments.value.flip(0))[:, 0]
         by_moment = torch.lerp(by_negative, by_positive, batch.y)
         return PairMean(scale * moments.value.prod(), batch.chain_rule(by_moment * weighted, by_moment * growth))
 
@@ -294,7 +287,7 @@ class Hinge(_GatheredSurrogate):
     def pair_mean(self, batch: Batch) -> PairMean:
         shift = self.margin - batch.offset
         if batch.scores == "sigmoid" and shift >= 0.0:  # hardness is never negative, so no pair is beyond the margin
-            return _power_pair_mean(batch, _power_kernel(self.power, shift, batch.x.dtype, batch.x.device))
+            return _power_pair_mean(batch, _power_kernel(self.power, shift))
         return super().pair_mean(batch)
 
     def _couple(self, positive: _Side, negative: _Side, offset: float) -> tuple[_Coupling, _Coupling]:

@@ -60,11 +60,10 @@ def _zero_one(labels: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
     if labels.dtype == torch.bool:
         return labels.to(dtype)
+    if torch.equal(labels, labels.sign().square_()):  # several times as fast as a comparison, which makes booleans
+        return labels.to(dtype)
     positive = labels > 0
-    zero_one = positive.to(labels.dtype)
-    if torch.equal(labels, zero_one):
-        return zero_one.to(dtype)
-    if torch.equal(labels, 2 * zero_one - 1):
+    if torch.equal(labels, 2 * positive.to(labels.dtype) - 1):
         return positive.to(dtype)
     found = torch.unique(labels)
     shown = ", ".join(f"{value:g}" for value in found[:5].tolist()) + (", ..." if found.numel() > 5 else "")
