@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit demo bench-speed bench-overhead clean
+.PHONY: test lint types unit demo bench-speed bench-quality bench-overhead bench-images bench-boosting clean
 
 test: lint types unit
 
@@ -32,17 +32,27 @@ demo: .venv/installed
 bench-overhead: .venv/installed
 	$(BIN)/python benchmarks/overhead.py
 
+bench-images: .venv/installed
+	$(BIN)/python benchmarks/image_pipeline.py
+
+bench-boosting: .venv/installed
+	$(BIN)/python benchmarks/boosting_round.py
+
 # Peers live in an environment of their own: measured against, never depended on. torch first and pinned, as above;
 # the peers without their dependencies, most of which nothing here imports.
 .venv-peers/installed: pyproject.toml constraints.txt benchmarks/peers.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet $(TORCH)
-	.venv-peers/bin/pip install --quiet -c constraints.txt -e . scikit-learn
+	.venv-peers/bin/pip install --quiet -c constraints.txt -e '.[cli,lightgbm]'
 	.venv-peers/bin/pip install --quiet --no-deps -r benchmarks/peers.txt
 	touch $@
 
 bench-speed: .venv-peers/installed
 	.venv-peers/bin/python benchmarks/speed.py $(ARGS)
+
+# Needs DATA, a folder of tables; ARGS=--quick ends within five minutes.
+bench-quality: .venv-peers/installed
+	.venv-peers/bin/python benchmarks/quality.py --data-dir $(DATA) $(ARGS)
 
 clean:
 	rm -rf .venv .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

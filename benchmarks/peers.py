@@ -29,24 +29,28 @@ class Peer:
     note: str = ""
 
 
+def xcurve_pair_matrix(scheme: str = "Poly") -> Peer:
+    """XCurve's pairwise TPAUC loss: builds the ``n+ x n-`` matrix. ``gamma`` is exponent and margin in one."""
+    losses, note = _xcurve_with_the_missing_name()
+    loss = losses.RelaxedPAUCLoss(gamma=1, weight_scheme=scheme, AUC_type="TP")
+    return Peer(lambda logits, labels: loss(torch.sigmoid(logits), labels), note=note)
+
+
 @cache  # the name stays defined once it is, and the note must not depend on who asked first
-def xcurve_pair_matrix() -> Peer:
-    """XCurve's pairwise TPAUC loss, Poly: builds the ``n+ x n-`` matrix. ``gamma`` is exponent and margin in one."""
-    losses = _module("XCurve.AUROC.losses.PartialAUROC")
-    note = ""
+def _xcurve_with_the_missing_name() -> tuple[ModuleType, str]:
+    losses = module("XCurve.AUROC.losses.PartialAUROC")
     try:
-        loss = losses.RelaxedPAUCLoss(gamma=1, weight_scheme="Poly", AUC_type="TP")
+        losses.RelaxedPAUCLoss(gamma=1, weight_scheme="Poly", AUC_type="TP")
     except NameError as error:
         # Its constructor says super(PAUCLoss, self): the class was renamed, that line was not.
         losses.PAUCLoss = losses.RelaxedPAUCLoss
-        loss = losses.RelaxedPAUCLoss(gamma=1, weight_scheme="Poly", AUC_type="TP")
-        note = f"as published: NameError ({error}); run with that name defined"
-    return Peer(lambda logits, labels: loss(torch.sigmoid(logits), labels), note=note)
+        return losses, f"as published: NameError ({error}); run with that name defined"
+    return losses, ""
 
 
 def xcurve_minimax() -> Peer:
     """XCurve's instance-wise minimax form, Poly, with its 10 + 8 variables."""
-    losses = _module("XCurve.AUROC.losses.PartialAUROC")
+    losses = module("XCurve.AUROC.losses.PartialAUROC")
     options = {"gamma": 1, "weight_scheme": "Poly", "AUC_type": "TP"}
     note = ""
     try:
@@ -62,7 +66,7 @@ def xcurve_minimax() -> Peer:
 
 def libauc_kl(size: int) -> Peer:
     """LibAUC's KL form of TPAUC, which keeps one running average per row of the data set."""
-    loss = _module("libauc.losses").tpAUC_KL_Loss(data_len=size, device=torch.device("cpu"))
+    loss = module("libauc.losses").tpAUC_KL_Loss(data_len=size, device=torch.device("cpu"))
     rows = torch.arange(size)
     return Peer(
         lambda logits, labels: loss(torch.sigmoid(logits), labels, rows), note="another objective of the same region"
@@ -71,25 +75,26 @@ def libauc_kl(size: int) -> Peer:
 
 def libauc_metric() -> Peer:
     """LibAUC's TPAUC(0.3, 0.3)."""
-    score = _module("libauc.metrics").pauc_roc_score
+    score = module("libauc.metrics").pauc_roc_score
     return Peer(lambda labels, scores: score(labels, scores, max_fpr=0.3, min_tpr=0.7))
 
 
 def xcurve_metric() -> Peer:
     """XCurve's TPAUC(0.3, 0.3); its ``min_tpr`` means alpha."""
-    score = _module("XCurve.Metrics").PartialAUROC
+    score = module("XCurve.Metrics").PartialAUROC
     return Peer(lambda labels, scores: score(labels, scores, min_tpr=0.3, max_fpr=0.3))
 
 
 def sklearn_metric() -> Peer:
     """scikit-learn's one-way partial AUC, the nearest that it has."""
-    score = _module("sklearn.metrics").roc_auc_score
+    score = module("sklearn.metrics").roc_auc_score
     return Peer(
         lambda labels, scores: score(labels, scores, max_fpr=0.3), note="one-way only: scikit-learn has no TPAUC"
     )
 
 
-def _module(name: str) -> ModuleType:
+def module(name: str) -> ModuleType:
+    """Import a module of a peer."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

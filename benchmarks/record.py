@@ -12,7 +12,7 @@ from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("tpauc", "torch", "numpy", "scikit-learn", "libauc", "XCurve")
+PACKAGES = ("tpauc", "torch", "numpy", "scikit-learn", "libauc", "XCurve", "lightgbm")
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ def print_row(row: Row) -> None:
 
 def write_csv(rows: Sequence[Row], folder: Path) -> Path:
     """Write the rows, each with versions, machine and date, to a file named by processor and torch version."""
-    about = {"versions": _versions(), "machine": _machine(), "date": date.today().isoformat()}
+    about = {"versions": versions(), "machine": machine(), "date": date.today().isoformat()}
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"speed-{_slug(_machine())}-torch{version('torch')}.csv"
+    path = folder / f"speed-{slug(machine())}-torch{version('torch')}.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Row)] + list(about), lineterminator="\n")
         writer.writeheader()
@@ -135,7 +135,8 @@ def _short(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def _versions() -> str:
+def versions() -> str:
+    """Return Python's version and those of the packages that are compared."""
     found = [f"Python {platform.python_version()}"]
     for package in PACKAGES:
         try:
@@ -145,7 +146,8 @@ def _versions() -> str:
     return "; ".join(found)
 
 
-def _machine() -> str:
+def machine() -> str:
+    """Return the processor and the number of its cores."""
     return f"{_processor()}, {os.cpu_count()} cores"
 
 
@@ -158,6 +160,7 @@ def _processor() -> str:
     return model.group(1) if model else platform.processor() or platform.machine()
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
+    """Return a text as part of a file name."""
     without_marks = re.sub(r"\((?:R|TM)\)", "", text, flags=re.IGNORECASE)
     return re.sub(r"[^a-z0-9.]+", "-", without_marks.lower()).strip("-")

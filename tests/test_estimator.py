@@ -47,21 +47,57 @@ def test_every_method_trains_a_linear_model(method):
     assert np.isfinite(classifier.out_of_fold_scores_).all()
 
 
+def a_network(**parameters):
+    """Return a classifier with a short training."""
+    return TPAUCClassifier(
+        **{"model": "mlp", "n_folds": 2, "cross_entropy_steps": 200, "random_state": 0, **parameters}
+    )
+
+
 @pytest.mark.parametrize("method", ["anchored", "cross_entropy", "minimax", "polynomial"])
 def test_methods_train_a_network(method):
-    classifier = TPAUCClassifier("mlp", method=method, epochs=2, n_folds=2, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    classifier = a_network(method=method, epochs=2).fit(X[TRAIN], Y[TRAIN])
     assert classifier.score(X[TEST], Y[TEST]) > 0.3  # 56 positives are few for a network; chance has 0.0
     assert isinstance(classifier.module_, torch.nn.Module)
+
+
+def test_networks_of_the_folds_are_averaged():
+    classifier = a_network().fit(X[TRAIN], Y[TRAIN])
+    assert len(classifier.candidates_) == 4
+    assert sum(candidate["share"] for candidate in classifier.candidates_) == pytest.approx(1.0)
+    assert classifier.module_.weights.shape == (8,)  # plain and balanced, in two folds, before and after the region
+    assert np.isfinite(classifier.out_of_fold_scores_).all()
+    negatives = classifier.out_of_fold_scores_[Y[TRAIN] == 0]
+    assert (negatives > classifier.threshold_).mean() <= 0.3
+    assert np.array_equal(pickle.loads(pickle.dumps(classifier)).predict(X), classifier.predict(X))
+
+
+def test_a_cross_entropy_is_trained_once_unless_it_is_calibrated():
+    once = a_network(method="cross_entropy").fit(X[TRAIN], Y[TRAIN])
+    assert not hasattr(once, "out_of_fold_scores_")
+    without_choice = a_network(method="cross_entropy", validation=None).fit(X[TRAIN], Y[TRAIN])
+    assert np.array_equal(once.decision_function(X), without_choice.decision_function(X))
+    calibrated = a_network(method="cross_entropy", calibrate=True).fit(X[TRAIN], Y[TRAIN])
+    assert np.isfinite(calibrated.out_of_fold_scores_).all()
+
+
+@pytest.mark.parametrize("validation", [0.3, (X[TEST], Y[TEST]), None], ids=["share", "set", "none"])
+def test_networks_without_folds(validation):
+    classifier = a_network(validation=validation).fit(X[TRAIN], Y[TRAIN])
+    assert classifier.score(X[TEST], Y[TEST]) > 0.3
+    assert hasattr(classifier, "candidates_") == (validation is not None)
+    assert validation is not None or classifier.chosen_ == "region from balanced, 100 steps"
 
 
 def test_a_users_module():
     def make(n_features):
         return torch.nn.Sequential(torch.nn.Linear(n_features, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
 
-    classifier = TPAUCClassifier(make, validation=0.3, epochs=2, random_state=0).fit(X[TRAIN], Y[TRAIN])
-    assert classifier.predict(X[TEST]).shape == (250,)
+    for parameters in ({}, {"validation": 0.3}, {"method": "square_auc", "epochs": 2}):
+        classifier = a_network(model=make, cross_entropy_steps=50, **parameters).fit(X[TRAIN], Y[TRAIN])
+        assert classifier.predict(X[TEST]).shape == (250,)
     with pytest.raises(ValueError, match="the output of model must have shape"):
-        TPAUCClassifier(lambda d: torch.nn.Linear(d, 2), validation=None, epochs=1).fit(X, Y)
+        a_network(model=lambda d: torch.nn.Linear(d, 2), validation=None).fit(X, Y)
 
 
 def test_training_for_the_region_beats_cross_entropy_where_a_linear_model_must_choose():
@@ -97,7 +133,7 @@ def test_calibrated_probabilities_average_to_the_base_rate():
 
 def test_results_follow_from_the_random_state():
     first, again, other = (
-        TPAUCClassifier("mlp", epochs=1, n_folds=2, random_state=seed).fit(X[TRAIN], Y[TRAIN]).decision_function(X)
+        a_network(cross_entropy_steps=20, random_state=seed).fit(X[TRAIN], Y[TRAIN]).decision_function(X)
         for seed in (3, 3, 4)
     )
     assert np.array_equal(first, again)
@@ -110,7 +146,7 @@ def test_the_callers_random_numbers_are_left_alone():
     torch.manual_seed(0)
     np.random.seed(0)  # noqa: NPY002
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    TPAUCClassifier("mlp", epochs=1, n_folds=2, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    a_network(cross_entropy_steps=20).fit(X[TRAIN], Y[TRAIN])
     assert torch.equal(before[0], torch.get_rng_state())
     assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
 
@@ -191,6 +227,7 @@ def test_a_region_without_anybody_is_trained_for_the_one_hardest_with_a_warning(
         ({"n_folds": 1}, ValueError, "n_folds must be at least 2"),
         ({"max_steps": 0}, ValueError, "max_steps must be at least 1"),
         ({"epochs": 2.5}, TypeError, "epochs must be a whole number"),
+        ({"cross_entropy_steps": 0}, ValueError, "cross_entropy_steps must be at least 1"),
         ({"regularization": -1.0}, ValueError, "regularization must be above 0"),
     ],
 )

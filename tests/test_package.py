@@ -17,16 +17,16 @@ PACKAGE = ROOT / "src" / "tpauc"
 
 # From the lowest layer to the highest. A module may import lower layers, and its own layer without a cycle.
 LAYERS = [
-    {"region", "validation", "distributed", "duality"},
+    {"region", "validation", "distributed", "duality", "folds"},
     {"metrics", "weighting", "surrogates"},
     {"objective", "streaming", "sampling", "uncertainty", "large_samples"},
     {
         *("losses", "minimax", "baselines", "boosting"),
         # training on tables
-        *("tables", "linear", "ascent", "logistic"),
+        *("tables", "linear", "ascent", "logistic", "networks", "bagging", "classifier"),
         "training",
     },
-    {"reporting", "estimator", "paper"},
+    {"reporting", "estimator", "paper", "advice"},
     {"cli", "commands", "__main__"},
 ]
 

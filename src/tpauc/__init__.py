@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 _MODULE_OF = {
+    "Advice": "advice",
     "Anchored": "weighting",
     "CheckpointError": "training",
     "ClassBalancedCrossEntropy": "baselines",
@@ -26,6 +27,7 @@ _MODULE_OF = {
     "SquareAUCLoss": "losses",
     "SquaredHinge": "surrogates",
     "StratifiedBatchSampler": "sampling",
+    "TPAUCBooster": "boosting.booster",
     "TPAUCClassifier": "estimator",
     "TPAUCLoss": "losses",
     "TrainConfig": "training",
@@ -36,12 +38,15 @@ _MODULE_OF = {
     "Uniform": "weighting",
     "WarmUp": "losses",
     "Weighting": "weighting",
+    "advise": "advice",
     "auc_score": "metrics",
     "compare_tpauc": "uncertainty",
     "descent_ascent": "minimax",
     "empirical_risks": "losses",
     "evaluate": "training",
     "fit": "training",
+    "lightgbm_metric": "boosting.metric",
+    "lightgbm_objective": "boosting.objective",
     "load_checkpoint": "training",
     "opauc_score": "metrics",
     "operating_point": "uncertainty",
@@ -55,6 +60,8 @@ _MODULE_OF = {
     "tpauc_scorer": "estimator",
     "tpr_dependent_opauc": "metrics",
     "two_way_partial_auc": "streaming",
+    "xgboost_metric": "boosting.metric",
+    "xgboost_objective": "boosting.objective",
 }
 
 __all__ = list(_MODULE_OF)

@@ -1,4 +1,4 @@
-"""The command line: ``tpauc fit | score | evaluate | compare | report | demo``. Needs ``tpauc[cli]``.
+"""The command line: ``tpauc advise | fit | score | evaluate | compare | report | demo``. Needs ``tpauc[cli]``.
 
 Commands only parse, call `tpauc.commands` and print. Results go to stdout, progress and errors to stderr. With
 ``--json`` stdout holds one JSON document and nothing else. What takes long to import is imported by the command that
@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tpauc import __version__
+from tpauc.commands.data import app as data
 from tpauc.commands.options import (
+    AdvisedModel,
     Alpha,
     AlphaOfRun,
     AsJson,
@@ -36,6 +38,7 @@ from tpauc.commands.options import (
     open_share,
 )
 from tpauc.commands.program import OneLineErrors, progress
+from tpauc.commands.reproduce import app as reproduce
 from tpauc.region import Region
 from tpauc.validation import UsageError, check_existing
 
@@ -51,6 +54,8 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 2 what was typed must change (an option, a file or column that is not there, an output "
     "that is); 1 the data or the machine must (one class, NaN, an unreadable file, a full disk); 130 Ctrl-C.",
 )
+app.add_typer(data, name="data")
+app.add_typer(reproduce, name="reproduce")
 
 
 def main() -> None:
@@ -291,6 +296,39 @@ def report(
         judge = _judge(alpha, beta, confidence, resamples, seed)
         written = report_scores(source, label, score, out, judge, positive=positive, overwrite=overwrite)
     _show(written, [f"The report is {written['report']}"], as_json=as_json)
+
+
+# ------------------------------------------------------------------------------------------------------------ advise
+
+
+@app.command(epilog=_examples("tpauc advise patients.csv --target ill --positive yes --alpha 0.1 --beta 0.2"))
+def advise(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet or NPZ file, a row an example.")],
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column to predict, of two values.")],
+    alpha: Alpha,
+    beta: Beta,
+    positive: Positive = None,
+    model: Annotated[AdvisedModel, typer.Option(help="What to train.")] = "linear",
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="How often it is done, with new folds.")] = 2,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Tell whether training for the region helps on a table.
+
+    Models are trained on plain and on balanced cross-entropy and for the region, by repeated cross-validation, and
+    compared on the rows held out. Copies of a row share a fold. Nothing is written.
+    """
+    from tpauc.commands.advising import AdviceSettings, advise_on_table
+    from tpauc.commands.texts import advice_lines
+
+    settings = AdviceSettings(target, positive, model, tuple(drop or ()), folds, repeats, seed)
+    document = advise_on_table(data, Region(alpha, beta), settings, progress=progress)
+    _show(document, advice_lines(document), as_json=as_json)
 
 
 # -------------------------------------------------------------------------------------------------------------- demo

@@ -8,27 +8,28 @@ training gains. Deep models and large data take a held-out share or a given set 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
+from tpauc.bagging import fit_networks, row_folds
+from tpauc.classifier import RegionClassifier, with_somebody_in_it
 from tpauc.linear import LinearSettings, fit_linear
 from tpauc.metrics import tpauc_score
+from tpauc.networks import BankMaker, ModuleBank, NetworkSettings, PerceptronBank
 from tpauc.region import Region
 from tpauc.tables import (
+    CROSS_ENTROPIES,
     METHODS,
     Candidate,
     Labels,
@@ -37,9 +38,8 @@ from tpauc.tables import (
     ModuleScorer,
     ModuleTrainer,
     Trainer,
-    two_layers,
+    as_tensor,
 )
-from tpauc.uncertainty import operating_point
 from tpauc.validation import check_choice, check_count, check_open_share, check_positive
 
 MODELS = ("linear", "mlp")
@@ -50,21 +50,7 @@ def _described(candidate: Candidate) -> str:
     return f"{candidate.name}, {candidate.steps} steps"
 
 
-def _with_somebody_in_it(region: Region, positive: Labels) -> Region:
-    """Return the region, or with a warning the smallest that selects one example of each class."""
-    n_positive = int(positive.sum())
-    least = Region(max(region.alpha, 1.0 / n_positive), max(region.beta, 1.0 / (positive.size - n_positive)))
-    if least != region:
-        warnings.warn(
-            f"alpha={region.alpha:g}, beta={region.beta:g} select none of the {n_positive} positive or of the "
-            f"{positive.size - n_positive} negative rows; training goes for alpha={least.alpha:g}, "
-            f"beta={least.beta:g}, the one hardest example",
-            stacklevel=3,
-        )
-    return least
-
-
-class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TPAUCClassifier(RegionClassifier):
     """A classifier trained for the region ``TPR >= 1 - alpha``, ``FPR <= beta``.
 
     Parameters
@@ -80,9 +66,12 @@ class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if they do not help.
     validation : {"cv"}, float, tuple or None, default="cv"
         How to choose among the models a training passes through: cross-validation and refit, a share of the rows held
-        out, a given ``(X, y)``, or not at all, which keeps the longest training.
-    n_folds : int, default=5
-        Folds of the cross-validation; fewer if a class has fewer rows.
+        out, a given ``(X, y)``, or not at all, which keeps the longest training. Networks with the default method are
+        not refitted: those of the folds are averaged. A cross-entropy leaves a network nothing to choose, so it is
+        trained once, on all rows, unless it is to be calibrated; `threshold_` is then that of the training rows.
+    n_folds : int, optional
+        Folds of the cross-validation, fewer if a class has fewer rows. By default 5, and 10 where the networks of the
+        folds are averaged.
     standardize : bool, default=True
         Scale features to mean 0 and variance 1.
     calibrate : bool, default=False
@@ -91,7 +80,9 @@ class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     max_steps : int, default=32
         Longest training of the linear model with a method other than "anchored", in full-batch steps.
     epochs : int, default=16
-        Longest region-focused training of other models, in epochs.
+        Longest training of networks with a method other than "anchored", in epochs.
+    cross_entropy_steps : int, default=2000
+        Steps of cross-entropy, on batches of up to 512 rows, that the training of networks begins with.
     regularization : float, default=1.0
         Inverse strength ``C`` of the linear model's start, as in scikit-learn's ``LogisticRegression``.
     device : str, default="cpu"
@@ -106,9 +97,10 @@ class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     coef_, intercept_ : array of shape (d,), float
         Of the linear model, in the units of the features.
     module_ : nn.Module
-        Any other model, on standardised features.
+        Any other model, on standardised features: the weighted sum of the networks that were trained
+        (`tpauc.networks.NetworkAverage`).
     chosen_ : str
-        Which candidate won, with its number of steps; for the default linear model the shares of four directions.
+        Which candidate won, with its number of steps; for the default method the shares of the four that are averaged.
     candidates_ : list of dict
         Name, steps and validated TPAUC of every candidate.
     threshold_ : float
@@ -136,11 +128,12 @@ class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         beta: float = 0.3,
         method: str = "anchored",
         validation: str | float | tuple[Any, Any] | None = "cv",
-        n_folds: int = 5,
+        n_folds: int | None = None,
         standardize: bool = True,
         calibrate: bool = False,
         max_steps: int = 32,
         epochs: int = 16,
+        cross_entropy_steps: int = 2000,
         regularization: float = 1.0,
         device: str = "cpu",
         random_state: Any = None,
@@ -155,6 +148,7 @@ class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.calibrate = calibrate
         self.max_steps = max_steps
         self.epochs = epochs
+        self.cross_entropy_steps = cross_entropy_steps
         self.regularization = regularization
         self.device = device
         self.random_state = random_state
@@ -171,11 +165,13 @@ class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         region = self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         positive = self._encode(y)
-        region = _with_somebody_in_it(region, positive)
+        region = with_somebody_in_it(region, positive)
         random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         if self.validation == "cv" and self.model == "linear" and self.method == "anchored":
             self._fit_directions(region, X, positive, random)
-        elif self.validation == "cv":
+        elif self.validation == "cv" and self.method == "anchored":
+            self._fit_average(region, X, positive, random)
+        elif self.validation == "cv" and not self._is_settled():
             self._fit_by_folds(region, X, positive, random)
         else:
             self._fit_once(region, X, positive, random)
@@ -183,9 +179,11 @@ class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> Region:
         check_choice(self.method, "method", METHODS)
-        check_count(self.n_folds, "n_folds", at_least=2)
+        if self.n_folds is not None:
+            check_count(self.n_folds, "n_folds", at_least=2)
         check_count(self.max_steps, "max_steps")
         check_count(self.epochs, "epochs")
+        check_count(self.cross_entropy_steps, "cross_entropy_steps")
         check_positive(self.regularization, "regularization")
         if not callable(self.model):
             check_choice(self.model, "model", MODELS)
@@ -198,47 +196,62 @@ class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_open_share(self.validation, "validation")
         return Region(self.alpha, self.beta)
 
-    def _encode(self, y: Array) -> Labels:
-        """Remember the two classes and return which rows are positive."""
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        if kind != "binary":
-            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError(f"y has one class only, {self.classes_[0]!r}; both classes are needed")
-        return np.asarray(labels == 1)
-
     def _linear_settings(self) -> LinearSettings:
-        return LinearSettings(penalty=1.0 / self.regularization, folds=self.n_folds)
+        return LinearSettings(penalty=1.0 / self.regularization, folds=self.n_folds or 5)
 
     def _trainer(self, region: Region) -> Trainer:
         if self.model == "linear":
             return LinearTrainer(self.method, region, self._linear_settings(), self.max_steps)
-        make = self.model if callable(self.model) else two_layers(32)
-        return ModuleTrainer(make, self.method, region, epochs=self.epochs, device=self.device)
+        return ModuleTrainer(
+            self._bank_maker(), self.method, region, self._network_settings(), self.epochs, self.device
+        )
+
+    def _bank_maker(self) -> BankMaker:
+        return partial(ModuleBank, self.model) if callable(self.model) else PerceptronBank
+
+    def _network_settings(self) -> NetworkSettings:
+        return NetworkSettings(steps=self.cross_entropy_steps)
 
     def _fit_directions(self, region: Region, X: Array, positive: Labels, random: np.random.Generator) -> None:
         """Weigh directions by cross-validation, the linear model's own way."""
         self._check_folds(positive)
         scaler = self._new_scaler(X)
         found = fit_linear(scaler.transform(X), positive, region, random, self._linear_settings())
-        self.candidates_ = [
-            {"name": name, "steps": 0, "tpauc": value, "share": found.shares[name]}
-            for name, value in found.validated.items()
-        ]
-        self.chosen_ = " + ".join(f"{share:.2f} {name}" for name, share in found.shares.items() if share >= 0.005)
+        self._describe_shares(found.validated, found.shares)
         self._keep(scaler, LinearScorer(found.coef, found.intercept))
         self._set_threshold(region, found.held_out_logits, positive[found.held_out_rows])
         self.out_of_fold_scores_ = np.full(positive.size, np.nan)
         self.out_of_fold_scores_[found.held_out_rows] = found.held_out_logits
 
+    def _describe_shares(self, validated: dict[str, float], shares: dict[str, float]) -> None:
+        self.candidates_ = [
+            {"name": name, "steps": 0, "tpauc": value, "share": shares[name]} for name, value in validated.items()
+        ]
+        self.chosen_ = " + ".join(f"{share:.2f} {name}" for name, share in shares.items() if share >= 0.005)
+
+    def _fit_average(self, region: Region, X: Array, positive: Labels, random: np.random.Generator) -> None:
+        """Average the networks of the folds."""
+        settings = self._network_settings()
+        settings = replace(settings, folds=self._check_folds(positive, settings.folds))
+        scaler = self._new_scaler(X)
+        rows = as_tensor(scaler.transform(X), self.device)
+        found = fit_networks(rows, positive, self._bank_maker(), region, random, settings)
+        self._describe_shares(found.validated, found.shares)
+        self._keep(scaler, ModuleScorer(found.module, self.device))
+        self._set_threshold(region, found.held_out_logits, positive)
+        self.out_of_fold_scores_ = found.held_out_logits
+
+    def _is_settled(self) -> bool:
+        """Whether a network leaves nothing to find out in folds: no choice, and no calibration."""
+        return self.model != "linear" and self.method in CROSS_ENTROPIES and not self.calibrate
+
     def _fit_by_folds(self, region: Region, X: Array, positive: Labels, random: np.random.Generator) -> None:
         """Train in folds to judge the candidates, then on all rows."""
         trainer, n_folds = self._trainer(region), self._check_folds(positive)
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=int(random.integers(2**31)))
+        fold = row_folds(X, positive, n_folds, random)
         by_candidate: list[Array] = []
-        for kept, held in folds.split(X, positive):
+        for number in range(n_folds):
+            kept, held = fold != number, fold == number
             scaler = self._new_scaler(X[kept])
             candidates = trainer.train(scaler.transform(X[kept]), positive[kept], random)
             if not by_candidate:
@@ -255,7 +268,7 @@ class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_once(self, region: Region, X: Array, positive: Labels, random: np.random.Generator) -> None:
         """Train once; choose on held-out rows, or not at all."""
         held = None
-        if self.validation is not None:
+        if self.validation is not None and not isinstance(self.validation, str):
             X, positive, *held = self._hold_out(X, positive, random)
         scaler = self._new_scaler(X)
         candidates = self._trainer(region).train(scaler.transform(X), positive, random)
@@ -263,14 +276,14 @@ class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         by_candidate = [candidate.score(scaler.transform(judge_X)) for candidate in candidates]
         best = len(candidates) - 1
         if held is not None:
-            best = self._choose(_with_somebody_in_it(region, judge_positive), candidates, by_candidate, judge_positive)
+            best = self._choose(with_somebody_in_it(region, judge_positive), candidates, by_candidate, judge_positive)
         else:
             self.chosen_ = _described(candidates[best])
         self._keep(scaler, candidates[best].score)
         self._set_threshold(region, by_candidate[best], judge_positive)
 
-    def _check_folds(self, positive: Labels) -> int:
-        n_folds = min(self.n_folds, int(positive.sum()), int((~positive).sum()))
+    def _check_folds(self, positive: Labels, default: int = 5) -> int:
+        n_folds = min(self.n_folds or default, int(positive.sum()), int((~positive).sum()))
         if n_folds < 2:
             raise ValueError(
                 "validation='cv' needs at least 2 rows of each class; give validation=None to train without a choice"
@@ -314,15 +327,6 @@ class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.coef_ = score.coef / scale
         self.intercept_ = float(score.intercept - self.coef_ @ shift)
 
-    def _set_threshold(self, region: Region, scores: Array, positive: Labels) -> None:
-        point = operating_point(positive, scores, alpha=region.alpha, beta=region.beta)
-        # The point counts scores from its threshold on, `predict` those above; and if no finite threshold keeps the
-        # false alarms in bounds, only what is above every score seen is positive.
-        finite = np.isfinite(point.threshold)
-        self.threshold_ = float(np.nextafter(point.threshold, -np.inf)) if finite else float(scores.max())
-        if self.calibrate:
-            self.calibrator_ = LogisticRegression(C=1e6).fit(scores[:, None], positive)
-
     # --------------------------------------------------------------------------------------------------- prediction
 
     def _logits(self, X: Any) -> Array:
@@ -331,33 +335,6 @@ class TPAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(self, "coef_"):
             return np.asarray(X @ self.coef_ + self.intercept_)
         return ModuleScorer(self.module_, self.device)(self.scaler_.transform(X))
-
-    def decision_function(self, X: Any) -> Array:
-        """Return logits minus `threshold_`, shape (n,): above 0 where `predict` says positive."""
-        return self._logits(X) - self.threshold_
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return shape (n, 2): calibrated probabilities with ``calibrate=True``, else a sigmoid of the decision."""
-        logits = self._logits(X)
-        if self.calibrate:
-            return np.asarray(self.calibrator_.predict_proba(logits[:, None]))
-        decision = logits - self.threshold_
-        return np.column_stack((expit(-decision), expit(decision)))
-
-    def predict(self, X: Any) -> Array:
-        """Return the class of every row at the operating point of the region, shape (n,)."""
-        positive = self.decision_function(X) > 0
-        return np.asarray(self.classes_[positive.astype(int)])
-
-    def score(self, X: Any, y: Any) -> float:
-        """Return the TPAUC of the region on the given rows."""
-        logits = self._logits(X)
-        return tpauc_score(np.asarray(y) == self.classes_[1], logits, alpha=self.alpha, beta=self.beta)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 def tpauc_scorer(alpha: float, beta: float) -> Any:

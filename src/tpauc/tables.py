@@ -6,14 +6,13 @@ the caller to find out on rows that were not trained on (`tpauc.estimator`).
 
 * `LinearTrainer`: logistic regression, plain and balanced (`tpauc.logistic`), then the ascent of the smoothed TPAUC
   (`tpauc.ascent`) from each for "anchored", or full-batch steps of another loss.
-* `ModuleTrainer`: any ``nn.Module``; epochs of cross-entropy on shuffled batches, then epochs of the method on
-  stratified batches.
+* `ModuleTrainer`: networks (`tpauc.networks`); steps of cross-entropy on shuffled batches, then the smoothed TPAUC for
+  "anchored", or epochs of another loss on stratified batches.
 """
 
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -29,10 +28,18 @@ from tpauc.linear import DIRECTIONS, LinearSettings, as_logit, four_directions
 from tpauc.logistic import Rows, fit_pair
 from tpauc.losses import SquareAUCLoss, TPAUCLoss
 from tpauc.minimax import MinimaxTPAUCLoss, descent_ascent
+from tpauc.networks import (
+    BankMaker,
+    NetworkAverage,
+    NetworkSettings,
+    logits_in_parts,
+    new_bank,
+    train_cross_entropy,
+    train_for_region,
+)
 from tpauc.region import Region
 from tpauc.sampling import StratifiedBatchSampler
 from tpauc.surrogates import SquaredHinge
-from tpauc.validation import check_logit_count
 from tpauc.weighting import Exponential, Polynomial, TruncatedSide
 
 Array = npt.NDArray[Any]
@@ -50,16 +57,14 @@ class LinearScorer(NamedTuple):
 
 
 class ModuleScorer(NamedTuple):
-    """The logits of an ``nn.Module``."""
+    """The logits of networks."""
 
-    module: nn.Module
+    module: NetworkAverage
     device: str
 
-    @torch.no_grad()
     def __call__(self, X: Array) -> Array:
-        self.module.eval()
-        logits = check_logit_count(self.module(as_tensor(X, self.device)), len(X))
-        return logits.double().numpy(force=True)
+        logits = logits_in_parts(self.module.eval(), as_tensor(X, self.device))
+        return np.asarray(logits.double().numpy(force=True))
 
 
 def as_tensor(X: Array, device: str) -> torch.Tensor:
@@ -209,74 +214,80 @@ def _scorer(rows: Rows, w: Array) -> LinearScorer:
 
 @dataclass(frozen=True)
 class ModuleTrainer:
-    """Any ``nn.Module``: epochs of cross-entropy on shuffled batches, then of the method on stratified ones.
+    """Networks: steps of cross-entropy on shuffled batches, then the method.
 
     Parameters
     ----------
-    make_module : callable
-        Given the number of features, returns a new module that maps (n, d) to (n, 1) or (n,).
+    make : BankMaker
+        Makes a bank of networks (`tpauc.networks`).
     method, region
         As in `LinearTrainer`.
-    warm_up_epochs, epochs : int
-        Epochs of cross-entropy, then of the method.
-    batch_size : int
-        Of large data; small data take smaller batches, for some twenty steps an epoch.
-    lr, weight_decay : float
-        Of Adam.
+    settings : NetworkSettings
+        Of the cross-entropy, and of "anchored".
+    epochs : int
+        Epochs of a method other than "anchored", on stratified batches.
     device : str
-        Where the module is trained.
+        Where the networks are trained.
     """
 
-    make_module: Callable[[int], nn.Module]
+    make: BankMaker
     method: str
     region: Region
-    warm_up_epochs: int = 20
+    settings: NetworkSettings
     epochs: int = 16
-    batch_size: int = 512
-    lr: float = 3e-3
-    weight_decay: float = 1e-4
     device: str = "cpu"
 
     def train(self, X: Array, y: Labels, random: np.random.Generator) -> list[Candidate]:
-        """Return the candidates: the warm-up at a quarter, half and end, then the method after 1, 2, 4, ... epochs."""
-        x, labels = as_tensor(X, self.device), torch.from_numpy(y).to(self.device)
+        """Return the candidates: cross-entropy, then the method after 1, 2, 4, ... epochs.
+
+        For "anchored" they are four: both cross-entropies, and what the smoothed TPAUC makes of each.
+        """
+        x, labels = as_tensor(X, self.device), torch.from_numpy(y).to(self.device, torch.float32)
         generator = torch.Generator().manual_seed(int(random.integers(2**31)))
-        module = self._new_module(x, generator)
-        warm_up_name = self.method if self.method in CROSS_ENTROPIES else "balanced_cross_entropy"
-        warm_up = METHODS[warm_up_name](self.region)
-        optimizer = _optimizer(module, warm_up, self.lr, self.weight_decay)
-        candidates = []
-        for epoch in range(1, self.warm_up_epochs + 1):
-            self._epoch(module, warm_up, optimizer, x, labels, self._shuffled(len(y), generator))
-            if epoch in (math.ceil(self.warm_up_epochs / 4), math.ceil(self.warm_up_epochs / 2), self.warm_up_epochs):
-                candidates.append(self._candidate(warm_up_name, epoch, module))
-        if self.method in CROSS_ENTROPIES:
-            return candidates
-        loss = METHODS[self.method](self.region)
-        optimizer = _optimizer(module, loss, self.lr / 3.0, self.weight_decay)
-        sampler = self._stratified(y, generator)
-        for epoch in range(1, self.epochs + 1):
-            self._epoch(module, loss, optimizer, x, labels, iter(sampler))
-            if epoch in powers_of_two(self.epochs):
-                candidates.append(self._candidate(self.method, epoch, module))
+        if self.method == "anchored":
+            start = self._cross_entropy(x, labels, (False, True), generator)
+            focused = copy.deepcopy(start)
+            train_for_region(focused, x, labels, [_all_rows(x)] * 2, self.region, generator, self.settings)
+            return [
+                self._candidate(name, steps, bank, which)
+                for bank, steps in ((start, 0), (focused, self.settings.region_steps))
+                for which, name in enumerate(CROSS_ENTROPIES if bank is start else DIRECTIONS[2:])
+            ]
+        name = self.method if self.method in CROSS_ENTROPIES else "balanced_cross_entropy"
+        bank = self._cross_entropy(x, labels, (name != "cross_entropy",), generator)
+        candidates = [self._candidate(name, self.settings.steps, bank, 0)]
+        if self.method not in CROSS_ENTROPIES:
+            candidates += self._epochs(bank, x, labels, generator)
         return candidates
 
-    def _candidate(self, name: str, epoch: int, module: nn.Module) -> Candidate:
-        return Candidate(name, epoch, ModuleScorer(copy.deepcopy(module), self.device))
+    def _cross_entropy(
+        self, x: torch.Tensor, labels: torch.Tensor, balanced: tuple[bool, ...], generator: torch.Generator
+    ) -> nn.Module:
+        bank = new_bank(self.make, len(balanced), x, generator)
+        train_cross_entropy(bank, x, labels, [_all_rows(x)] * len(balanced), balanced, generator, self.settings)
+        return bank
 
-    def _new_module(self, x: torch.Tensor, generator: torch.Generator) -> nn.Module:
-        seed = int(torch.randint(2**31, (), generator=generator))
-        with torch.random.fork_rng():  # modules draw their first weights from the global generator
-            torch.manual_seed(seed)
-            return self.make_module(x.shape[1]).to(x)
+    def _candidate(self, name: str, steps: int, bank: nn.Module, which: int) -> Candidate:
+        n_networks = 2 if self.method == "anchored" else 1
+        alone = nn.functional.one_hot(torch.tensor(which), n_networks).float().to(self.device)
+        return Candidate(name, steps, ModuleScorer(NetworkAverage([copy.deepcopy(bank)], alone), self.device))
 
-    def _batch_size(self, n: int) -> int:
-        return max(2, min(n, self.batch_size, max(32, n // 20)))
-
-    def _shuffled(self, n: int, generator: torch.Generator) -> Iterator[list[int]]:
-        # Batch normalisation cannot take a last batch of one row; spread the rows evenly instead.
-        n_batches = max(1, round(n / self._batch_size(n)))
-        yield from (rows.tolist() for rows in torch.randperm(n, generator=generator).tensor_split(n_batches))
+    def _epochs(
+        self, bank: nn.Module, x: torch.Tensor, labels: torch.Tensor, generator: torch.Generator
+    ) -> Iterator[Candidate]:
+        """Go on from a bank of one network with the loss of the method."""
+        loss = METHODS[self.method](self.region)
+        optimizer = _optimizer(bank, loss, self.settings.region_lr, 0.0)
+        sampler = self._stratified(labels.numpy(force=True) > 0, generator)
+        for epoch in range(1, self.epochs + 1):
+            bank.train()
+            for rows in sampler:
+                optimizer.zero_grad()
+                loss(bank(x[rows][None])[0], labels[rows]).backward()
+                optimizer.step()
+            bank.eval()
+            if epoch in powers_of_two(self.epochs):
+                yield self._candidate(self.method, epoch, bank, 0)
 
     def _stratified(self, y: Labels, generator: torch.Generator) -> StratifiedBatchSampler:
         n_positive = int(y.sum())
@@ -284,31 +295,9 @@ class ModuleTrainer:
         # The natural ratio, unless positives are so rare that a batch would hold hardly any.
         ratio = (n_positive, n_negative) if n_positive * 10 >= n_negative else (1, 10)
         seed = int(torch.randint(2**31, (), generator=generator))
-        return StratifiedBatchSampler(y, min(self.batch_size, len(y)), ratio=ratio, seed=seed, num_replicas=1, rank=0)
-
-    @staticmethod
-    def _epoch(
-        module: nn.Module,
-        loss: nn.Module,
-        optimizer: torch.optim.Optimizer,
-        x: torch.Tensor,
-        y: torch.Tensor,
-        batches: Iterator[list[int]],
-    ) -> None:
-        module.train()
-        for rows in batches:
-            optimizer.zero_grad()
-            loss(check_logit_count(module(x[rows]), len(rows)), y[rows].to(x.dtype)).backward()
-            optimizer.step()
-        module.eval()
+        size = min(self.settings.batch_size, len(y))
+        return StratifiedBatchSampler(y, size, ratio=ratio, seed=seed, num_replicas=1, rank=0)
 
 
-def two_layers(width: int) -> Callable[[int], nn.Module]:
-    """Return a maker of the two-layer perceptron ``d -> width -> width -> 1`` with ReLU."""
-
-    def make(n_features: int) -> nn.Module:
-        return nn.Sequential(
-            nn.Linear(n_features, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1)
-        )
-
-    return make
+def _all_rows(x: torch.Tensor) -> torch.Tensor:
+    return torch.arange(len(x), device=x.device)

@@ -11,6 +11,7 @@ import typer
 from tpauc.validation import UsageError, check_open_share, check_share
 
 Model = Literal["linear", "mlp"]
+AdvisedModel = Literal["linear", "mlp", "lightgbm"]
 Method = Literal[
     "anchored",
     "balanced_cross_entropy",
@@ -73,3 +74,9 @@ ScoreColumns = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+DataDir = Annotated[
+    Path,
+    typer.Option(
+        "--data-dir", envvar="TPAUC_DATA", metavar="FOLDER", help="Folder of the image sets; or set TPAUC_DATA."
+    ),
+]

@@ -200,9 +200,7 @@ def _restore_network(classifier: Any) -> None:
         return
     import torch
 
-    from tpauc.tables import two_layers
+    from tpauc.networks import NetworkAverage
 
-    weights = {key: torch.from_numpy(array) for key, array in classifier.module_.items()}
-    module = two_layers(len(weights["0.bias"]))(classifier.n_features_in_)
-    module.load_state_dict(weights)
-    classifier.module_ = module.eval()
+    state = {key: torch.from_numpy(array) for key, array in classifier.module_.items()}
+    classifier.module_ = NetworkAverage.of_perceptrons(state).eval()

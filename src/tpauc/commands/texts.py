@@ -52,6 +52,25 @@ def comparison_lines(document: Document) -> list[str]:
     return [region_line(document), facts_line(document["data"]), "", line]
 
 
+def advice_lines(document: Document) -> list[str]:
+    """Return what `tpauc advise` prints."""
+    rows = [["trained", "TPAUC [95 % interval]", "region minus it [95 % interval]", "p"]]
+    for name in ("plain", "balanced"):
+        over = document[f"over_{name}"]
+        change = f"{over['difference']:+.4f} [{over['low']:+.4f}, {over['high']:+.4f}]"
+        rows.append([f"{name} cross-entropy", _with_interval(document[name]), change, f"{over['p_value']:.3g}"])
+    rows.append(["for the region", _with_interval(document["region"]), "", ""])
+    folds = f"{document['n_folds']} folds, {document['n_repeats']} times; intervals allow for rows that folds share."
+    return [
+        region_line(document),
+        f"Cross-validation of {document['model']} models in {folds}",
+        "",
+        aligned(rows),
+        "",
+        document["verdict"],
+    ]
+
+
 # ---------------------------------------------------------------------------------------------------------- one part
 
 

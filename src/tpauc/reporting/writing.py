@@ -10,7 +10,9 @@ import io
 import os
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +32,9 @@ from tpauc.validation import (
     check_text,
     import_extra,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _PNG_DPI = 150
 
@@ -110,7 +115,7 @@ def report(
         runs=[(name, looks[name]) for name in runs],
     )
     files = _png_files(page, contents) if pngs else {}
-    _write_together(files | {page: rendered(contents).encode()})
+    write_together(files | {page: rendered(contents).encode()}, what="the report")
     return page
 
 
@@ -178,16 +183,18 @@ def _png_files(page: Path, contents: Contents) -> dict[Path, bytes]:
     if contents.training_panels:
         columns = min(3, len(contents.training_panels))
         figures["training"] = draw(contents.training_panels, columns=columns, legend=contents.runs)
-    files = {}
-    for name, figure in figures.items():
-        buffer = io.BytesIO()
-        # Without the version of matplotlib in it, the same plot is the same file.
-        figure.savefig(buffer, format="png", dpi=_PNG_DPI, metadata={"Software": None})
-        files[page.with_name(f"{page.stem}-{name}.png")] = buffer.getvalue()
-    return files
+    return {page.with_name(f"{page.stem}-{name}.png"): png_bytes(figure) for name, figure in figures.items()}
 
 
-def _write_together(files: Mapping[Path, bytes]) -> None:
+def png_bytes(figure: Figure) -> bytes:
+    """Return a matplotlib figure as a PNG file."""
+    buffer = io.BytesIO()
+    # Without the version of matplotlib in it, the same plot is the same file.
+    figure.savefig(buffer, format="png", dpi=_PNG_DPI, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def write_together(files: Mapping[Path, bytes], *, what: str) -> None:
     """Write all files beside their places first, then move them there: a full disk leaves what was there unharmed."""
     waiting = {path: path.with_name(f".{path.name}.{secrets.token_hex(4)}.part") for path in files}
     try:
@@ -200,7 +207,8 @@ def _write_together(files: Mapping[Path, bytes]) -> None:
         for path, complete in waiting.items():
             os.replace(complete, path)
     except OSError as error:
-        raise type(error)(error.errno, f"the report cannot be written: {error.strerror}", str(path)) from error
+        raise type(error)(error.errno, f"{what} cannot be written: {error.strerror}", str(path)) from error
     finally:
         for part in waiting.values():
-            part.unlink(missing_ok=True)
+            with suppress(OSError):  # where nothing could be written there is nothing to remove
+                part.unlink()

@@ -34,7 +34,7 @@ from tpauc.training.launching import leave_at_exit, make_fabric, run_in_processe
 from tpauc.training.loop import TrainingLoop
 from tpauc.training.random_state import callers_random_state_kept
 from tpauc.training.run_folder import RunFolder
-from tpauc.training.run_state import Progress, Task, Transform, progress_of, why_ended
+from tpauc.training.run_state import EpochHook, Progress, Task, Transform, progress_of, why_ended
 from tpauc.training.setup import make_loss
 from tpauc.training.vital_signs import TrainingDivergedError
 from tpauc.validation import check_module, check_patience, check_trainable, import_extra
@@ -90,6 +90,7 @@ def fit(
     config: TrainConfig,
     *,
     transform: Transform | None = None,
+    on_epoch: EpochHook | None = None,
 ) -> FitResult:
     """Train ``model`` in place and return it with the weights of its best epoch.
 
@@ -107,6 +108,10 @@ def fit(
     transform : callable, optional
         Called as ``transform(inputs, generator)`` on every training batch, on its device, for one to augment it. Draw
         random numbers from ``generator`` and a resumed run goes on with the same ones.
+    on_epoch : callable, optional
+        Called as ``on_epoch(epoch, model, validation_scores)`` at the end of every epoch (counted from 1), in every
+        process, before the checkpoint that holds it: what it writes about an epoch is there when the run goes on
+        after that epoch, and an epoch that is trained once more is handed over once more. The scores are logits.
 
     Returns
     -------
@@ -141,7 +146,7 @@ def fit(
     ('epochs', 3, 1.0)
     """
     with callers_random_state_kept():
-        task = _checked(model, train, validation, loss, config, transform)
+        task = _checked(model, train, validation, loss, config, transform, on_epoch)
         progress = _train_in_new_processes(task) if starts_processes(config) else _train_here(task)
     if progress.best is not None:
         model.load_state_dict(progress.best["model"])
@@ -162,14 +167,16 @@ def _checked(
     loss: nn.Module,
     config: TrainConfig,
     transform: Transform | None,
+    on_epoch: EpochHook | None,
 ) -> Task:
     """Raise now what would otherwise come up after an epoch of training."""
     check_trainable(check_module(model, "model"))
     check_module(loss, "loss")
     if not isinstance(config, TrainConfig):
         raise TypeError(f"config must be a TrainConfig, got {type(config).__name__}")
-    if transform is not None and not callable(transform):
-        raise TypeError(f"transform must be callable, got {transform!r}")
+    for name, function in (("transform", transform), ("on_epoch", on_epoch)):
+        if function is not None and not callable(function):
+            raise TypeError(f"{name} must be callable, got {function!r}")
     check_patience(config.patience, validation is not None)
     import_extra("lightning_fabric", "train")
     if config.out is not None and config.tensorboard:
@@ -180,7 +187,7 @@ def _checked(
         n_positive = int(validation_examples.positive.sum())
         config.region.hard_positives(n_positive)
         config.region.hard_negatives(validation_examples.positive.size - n_positive)
-    return Task(model, as_examples(train, "train"), validation_examples, loss, config, transform)
+    return Task(model, as_examples(train, "train"), validation_examples, loss, config, transform, on_epoch)
 
 
 def _train_here(task: Task) -> Progress:

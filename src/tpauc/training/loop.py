@@ -113,31 +113,40 @@ class TrainingLoop:
     def finish_epoch(self) -> None:
         """Validate, keep the model if it is the best so far, and turn to the next epoch."""
         self.read_signs()
-        progress = self.state.progress
+        progress, on_epoch = self.state.progress, self.task.on_epoch
+        scores = self.validation_scores()
         row = {
             "epoch": progress.epoch + 1,
             "step": progress.total_steps,
             "loss": progress.loss_sum / progress.step,
             "lr": self.state.optimizer.param_groups[0]["lr"],
-            **self.validate(),
+            **self.validate(scores),
             "seconds": self.pace.seconds(),
         }
         best = progress.best
         if "tpauc" in row and (best is None or row["tpauc"] > best["metrics"]["tpauc"]):
             progress.best = {"epoch": row["epoch"], "metrics": row, "model": self.state.weights()}
+        if on_epoch is not None:
+            on_epoch(progress.epoch + 1, self.state.bare_model, scores)
         progress.history.append(row)
         progress.epoch, progress.step, progress.loss_sum = progress.epoch + 1, 0, 0.0
         if self.line is not None:
             best_epoch = None if progress.best is None else progress.best["epoch"]
             self.line.epoch(row, best_epoch, *self.steps_left_and_done())
 
-    def validate(self) -> dict[str, float]:
-        """Return the metrics and the three risks on the validation data, nothing if there are none."""
+    def validation_scores(self) -> torch.Tensor | None:
+        """Return the scores of the validation data, None if there are none."""
         if self.task.validation is None:
-            return {}
+            return None
         scores = self.scorer.scores(self.task.validation)
         if not scores.isfinite().all():
             raise self.diverged(self.state.progress.step, "scores of the validation data are NaN or infinite")
+        return scores
+
+    def validate(self, scores: torch.Tensor | None) -> dict[str, float]:
+        """Return the metrics and the three risks on the validation data, nothing if there are none."""
+        if self.task.validation is None or scores is None:
+            return {}
         return measure(scores, self.task.validation.positive, self.task.loss, self.config.region)
 
     # ----------------------------------------------------------------------------------------------- a look around

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 Transform = Callable[[Any, torch.Generator], Any]
+EpochHook = Callable[[int, nn.Module, torch.Tensor | None], None]
 
 
 class Task(NamedTuple):
@@ -34,6 +35,7 @@ class Task(NamedTuple):
     loss: nn.Module
     config: TrainConfig
     transform: Transform | None
+    on_epoch: EpochHook | None = None
 
 
 @dataclass

@@ -1,0 +1,260 @@
+"""`TPAUCBooster`: boosted trees for a region behind scikit-learn's interface.
+
+In each of several folds a path (`tpauc.boosting.paths`) boosts with log-loss and then for the region, with candidates
+along the way. Each candidate is judged by TPAUC on the rows that its fold did not train on, and weighed by how close it
+comes to the best (`tpauc.boosting.judging`). The scorer is the weighted mean of the candidates, averaged over the
+folds: trees trained on different rows err in different places, so their mean is better than any of them, and no refit
+is needed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logit
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tpauc.boosting.judging import Validation, held_out_rows
+from tpauc.boosting.paths import Candidate, Path
+from tpauc.classifier import RegionClassifier, with_somebody_in_it
+from tpauc.folds import copies, stratified_folds
+from tpauc.region import Region
+from tpauc.validation import check_count, check_non_negative, check_positive, check_share, import_extra
+
+Array = npt.NDArray[Any]
+Labels = npt.NDArray[np.bool_]
+
+_CHECKPOINTS = (10, 20, 30, 50, 75, 100, 150, 200, 300, 400, 600, 800)
+# Log-loss goes on at least so long, and then until twice the rounds of the best candidate brought nothing better.
+_LEAST_ROUNDS = 100
+
+
+class TPAUCBooster(RegionClassifier):
+    """Gradient boosted trees trained for the region ``TPR >= 1 - alpha``, ``FPR <= beta``; LightGBM underneath.
+
+    Missing values (NaN) are fine. Copies of a row share a fold.
+
+    Parameters
+    ----------
+    alpha, beta : float, default=0.3
+        The region.
+    n_folds : int, default=5
+        Folds; fewer if a class has fewer rows.
+    n_repeats : int, default=1
+        How often rows are put into folds anew. There are ``n_folds * n_repeats`` trainings.
+    max_rounds : int, default=200
+        Most rounds of log-loss. They end sooner if twice the rounds of the best candidate brought nothing better.
+    region_rounds : int, default=10
+        Most rounds for the region, from the best candidate of log-loss and from one of about half its rounds; 0 boosts
+        with log-loss alone.
+    learning_rate : float, default=0.1
+        Of log-loss rounds; those for the region take half of it.
+    num_leaves, min_child_samples : int, default=31, 20
+        Most leaves of a tree, fewest rows of a leaf.
+    reg_lambda : float, default=0.1
+        Penalty of the squares of a leaf's values. Leaves of rare positives alone need one.
+    subsample, colsample : float, default=1.0, 0.7
+        Shares of the rows and of the features that a tree sees.
+    calibrate : bool, default=False
+        Fit `predict_proba` to the out-of-fold scores, as in `TPAUCClassifier`.
+    n_jobs : int or None, default=None
+        Threads; None leaves them to LightGBM.
+    random_state : int, RandomState or None, default=None
+        Decides folds, and the rows and features that a tree sees.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The labels; the second one is the positive class.
+    chosen_ : str
+        The candidates with their shares.
+    candidates_ : list of dict
+        Name, rounds, region rounds, validated TPAUC and share of every candidate.
+    paths_, offset_, shares_ : list of Path, float, dict
+        The trees of each fold, the first score, the share of each candidate.
+    threshold_ : float
+        Logit above which `predict` says positive: the operating point for the region, on rows not trained on.
+    out_of_fold_scores_ : array of shape (n,)
+        The logit for every training row, by the fold that did not see it.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(600, weights=[0.9], random_state=0)
+    >>> booster = TPAUCBooster(alpha=0.3, beta=0.3, random_state=0).fit(X[:400], y[:400])
+    >>> 0 <= booster.score(X[400:], y[400:]) <= 1
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.3,
+        beta: float = 0.3,
+        n_folds: int = 5,
+        n_repeats: int = 1,
+        max_rounds: int = 200,
+        region_rounds: int = 10,
+        learning_rate: float = 0.1,
+        num_leaves: int = 31,
+        min_child_samples: int = 20,
+        reg_lambda: float = 0.1,
+        subsample: float = 1.0,
+        colsample: float = 0.7,
+        calibrate: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.n_folds = n_folds
+        self.n_repeats = n_repeats
+        self.max_rounds = max_rounds
+        self.region_rounds = region_rounds
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.min_child_samples = min_child_samples
+        self.reg_lambda = reg_lambda
+        self.subsample = subsample
+        self.colsample = colsample
+        self.calibrate = calibrate
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # --------------------------------------------------------------------------------------------------------- fit
+
+    def fit(self, X: Any, y: Any) -> TPAUCBooster:
+        """Train on rows ``X``, shape (n, d), with labels ``y``, shape (n,), of two values.
+
+        Returns
+        -------
+        self
+        """
+        region = self._check_parameters()
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
+        positive = self._encode(y)
+        region = with_somebody_in_it(region, positive)
+        random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        folds = self._folds(X, positive, random)
+        self.offset_ = float(logit(positive.mean()))
+        self.paths_ = self._new_paths(X, positive, folds, region, random)
+        validation = Validation(X, positive, folds, region)
+        self._train(self.paths_, validation)
+        for path in self.paths_:
+            path.close()
+        self._remember(validation, *validation.weigh())
+        self.out_of_fold_scores_ = self.offset_ + validation.held_out() @ np.array(list(self.shares_.values()))
+        self._set_threshold(region, self.out_of_fold_scores_, positive)
+        return self
+
+    def _check_parameters(self) -> Region:
+        check_count(self.n_folds, "n_folds", at_least=2)
+        check_count(self.n_repeats, "n_repeats")
+        check_count(self.max_rounds, "max_rounds")
+        check_count(self.region_rounds, "region_rounds", at_least=0)
+        check_positive(self.learning_rate, "learning_rate")
+        check_count(self.num_leaves, "num_leaves", at_least=2)
+        check_count(self.min_child_samples, "min_child_samples")
+        check_non_negative(self.reg_lambda, "reg_lambda")
+        check_share(self.subsample, "subsample")
+        check_share(self.colsample, "colsample")
+        if self.n_jobs is not None:
+            check_count(self.n_jobs, "n_jobs")
+        return Region(self.alpha, self.beta)
+
+    def _threads(self) -> int:
+        return 0 if self.n_jobs is None else self.n_jobs
+
+    def _folds(self, X: Array, positive: Labels, random: np.random.Generator) -> Array:
+        group = copies(X)
+        n_rows = [int(positive.sum()), int((~positive).sum())]
+        n_folds = min(self.n_folds, *n_rows)
+        if n_folds < 2:
+            raise ValueError(
+                f"at least 2 rows of each class are needed, got {n_rows[0]} positive, {n_rows[1]} negative"
+            )
+        with_positive = np.bincount(group, positive) > 0.0
+        if min(with_positive.sum(), (~with_positive).sum()) < n_folds:
+            # Hardly any distinct rows: without both classes a fold cannot judge, so copies are not kept together.
+            group = np.arange(positive.size)
+        return np.stack([stratified_folds(positive, group, n_folds, random) for _ in range(self.n_repeats)])
+
+    def _new_paths(
+        self, X: Array, positive: Labels, folds: Array, region: Region, random: np.random.Generator
+    ) -> list[Path]:
+        lightgbm = import_extra("lightgbm", "lightgbm")
+        tree = {
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "min_data_in_leaf": self.min_child_samples,
+            "lambda_l2": self.reg_lambda,
+            "bagging_fraction": self.subsample,
+            "bagging_freq": 1,
+            "feature_fraction": self.colsample,
+            "feature_pre_filter": False,  # the bins do not depend on the size of leaves
+            "num_threads": self._threads(),
+            "deterministic": True,
+            "force_col_wise": True,
+            "verbosity": -1,
+        }
+        # Features are put into bins once, for all folds.
+        whole = lightgbm.Dataset(X, positive, params=tree).construct()
+        paths = []
+        for held in held_out_rows(folds):
+            kept = np.delete(np.arange(positive.size), held)
+            tree["seed"] = int(random.integers(2**31))
+            dataset = whole.subset(kept).construct()
+            paths.append(Path(dataset, positive[kept], region, self.offset_, dict(tree), 0.5 * self.learning_rate))
+        return paths
+
+    def _train(self, paths: list[Path], validation: Validation) -> None:
+        """Boost all folds with log-loss as long as it helps, then for the region."""
+        for rounds in self._checkpoints():
+            validation.grow(paths, Candidate(rounds, 0))
+            if rounds >= max(_LEAST_ROUNDS, 2 * validation.best().rounds):
+                break
+        if self.region_rounds == 0:
+            return
+        best = validation.best().rounds
+        half = max((other.rounds for other in validation.candidates if other.rounds <= best / 2), default=best)
+        lengths = {self.region_rounds // 2, self.region_rounds} - {0}
+        for switch in sorted({half, best}):
+            for rounds in sorted(lengths):
+                validation.grow(paths, Candidate(switch, rounds))
+
+    def _checkpoints(self) -> list[int]:
+        return [rounds for rounds in _CHECKPOINTS if rounds < self.max_rounds] + [self.max_rounds]
+
+    def _remember(self, validation: Validation, values: Array, shares: Array) -> None:
+        self.shares_ = dict(zip(validation.candidates, shares.tolist(), strict=True))
+        self.candidates_ = [
+            {
+                "name": "region" if candidate.region_rounds else "log-loss",
+                **candidate._asdict(),
+                "tpauc": value,
+                "share": share,
+            }
+            for (candidate, share), value in zip(self.shares_.items(), values.tolist(), strict=True)
+        ]
+        self.chosen_ = " + ".join(
+            f"{found['share']:.2f} {found['name']} {found['rounds']}+{found['region_rounds']}"
+            for found in self.candidates_
+            if found["share"] >= 0.005
+        )
+
+    # --------------------------------------------------------------------------------------------------- prediction
+
+    def _logits(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        return np.asarray(self.offset_ + np.mean([path.weighted(X, self.shares_) for path in self.paths_], axis=0))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

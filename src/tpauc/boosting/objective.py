@@ -1,0 +1,155 @@
+"""A log-loss that looks at the region alone, for LightGBM and XGBoost.
+
+An example counts by its rank inside its class, not by its score. With hardness ``h`` in (0, 1), the rank of a positive
+from the top and of a negative from the bottom, so that 1 is the hardest of its class, and the softness ``tau``,
+
+    w = sigmoid((h - (1 - share)) / (tau share)),      share = alpha for positives, beta for negatives,
+
+scaled so that each class has the total weight n / 2. Let ``c`` lie half way between the two borders of the region: the
+alpha-quantile of the positives' scores and the (1 - beta)-quantile of the negatives'. The loss is the weighted logistic
+loss of ``z - c``, with weights and centre held fixed:
+
+    gradient = w (p - y),      Hessian = w p (1 - p),      p = sigmoid(z - c).
+
+Ranks need one sort of each class, so a round costs O(n log n); there are no pairs. The Hessian is kept above 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from tpauc.region import Region
+from tpauc.validation import check_labels_and_scores, check_positive, check_sample_weight, import_extra
+
+Array = npt.NDArray[Any]
+
+# Rows far outside the region have weights near 0; a leaf of them alone must not divide by 0.
+_LEAST_HESSIAN = 1e-6
+SOFTNESS = 1.0 / 3.0
+
+
+@dataclass(frozen=True)
+class RegionObjective:
+    """The objective as both libraries call it, through their native and their scikit-learn interface.
+
+    Call it with ``(scores, dataset)``, where the dataset has ``get_label`` and ``get_weight``, or with
+    ``(labels, scores, sample_weight)``. It returns the gradient and the Hessian in the scores, each of shape (n,).
+    Whole-number weights act as repeated rows.
+
+    Parameters
+    ----------
+    region : Region
+    softness : float
+        ``tau``, the width of the region's border as a multiple of its share.
+    """
+
+    region: Region
+    softness: float
+
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Array, Array]:
+        labels, scores, weight = arguments_of(first, second, sample_weight)
+        positive, scores = check_labels_and_scores(labels, scores)
+        checked_weight = None if weight is None else check_sample_weight(weight, positive)
+        return region_gradient(positive, scores, self.region, self.softness, checked_weight)
+
+
+def arguments_of(first: Any, second: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Return labels, scores and weights from the arguments of either interface; no weights are None."""
+    if not hasattr(second, "get_label"):
+        return first, second, sample_weight
+    weight = second.get_weight()  # XGBoost returns an empty array for none
+    return second.get_label(), first, None if weight is None or len(weight) == 0 else weight
+
+
+def region_gradient(
+    positive: npt.NDArray[np.bool_], scores: Array, region: Region, softness: float, weight: Array | None = None
+) -> tuple[Array, Array]:
+    """Return gradient and Hessian of the loss in the scores, without checks."""
+    total = float(scores.size if weight is None else weight.sum())
+    row_weight, borders = np.empty(scores.size), []
+    # Hardness grows with the score of a negative and falls with that of a positive.
+    for side, sign, share in ((positive, -1.0, region.alpha), (~positive, 1.0, region.beta)):
+        own = None if weight is None else weight[side]
+        hardness, border = _hardness(sign * scores[side], share, own)
+        focus = expit((hardness - (1.0 - share)) / (softness * share))
+        if own is not None:
+            focus *= own
+        row_weight[side] = focus * (0.5 * total / focus.sum())
+        borders.append(sign * border)
+    p = expit(scores - 0.5 * (borders[0] + borders[1]))
+    return row_weight * (p - positive), np.maximum(row_weight * p * (1.0 - p), _LEAST_HESSIAN)
+
+
+def _hardness(values: Array, share: float, weight: Array | None) -> tuple[Array, float]:
+    """Return the rank of each value in (0, 1), the same for equal ones, and the value where the top share begins."""
+    order = np.argsort(values)
+    ordered = values[order]
+    begins_run = np.ones(values.size + 1, dtype=bool)  # of equal values; the last one begins after the end
+    np.not_equal(ordered[1:], ordered[:-1], out=begins_run[1:-1])
+    begin = np.flatnonzero(begins_run)
+    mass_before = begin if weight is None else np.append(0.0, np.cumsum(weight[order]))[begin]
+    total = mass_before[-1]
+    rank_of_run = (mass_before[1:] + mass_before[:-1]) * (0.5 / total)
+    hardness = np.empty(values.size)
+    hardness[order] = rank_of_run if rank_of_run.size == values.size else np.repeat(rank_of_run, np.diff(begin))
+    border = int(np.searchsorted(mass_before[1:], (1.0 - share) * total, side="right"))
+    return hardness, float(ordered[begin[min(border, rank_of_run.size - 1)]])
+
+
+def lightgbm_objective(alpha: float, beta: float, *, softness: float = SOFTNESS) -> RegionObjective:
+    """Return the objective for LightGBM: ``params["objective"]`` of ``lightgbm.train``, or of ``LGBMClassifier``.
+
+    It starts well from scores that log-loss has brought into order (``init_model`` or ``init_score``); from nothing its
+    first round is that of a balanced log-loss.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        The region: share of positives that may be missed, of negatives that may be false alarms; each in (0, 1].
+    softness : float, default=1/3
+        Width of the region's border, as a multiple of its share.
+
+    Returns
+    -------
+    RegionObjective
+
+    Examples
+    --------
+    >>> import lightgbm, numpy as np
+    >>> x = np.linspace(-1, 1, 200)[:, None]
+    >>> data = lightgbm.Dataset(x, x[:, 0] > 0.5)
+    >>> params = {"objective": lightgbm_objective(0.3, 0.3), "verbosity": -1}
+    >>> lightgbm.train(params, data, num_boost_round=3).num_trees()
+    3
+    """
+    import_extra("lightgbm", "lightgbm")
+    return RegionObjective(Region(alpha, beta), check_positive(softness, "softness"))
+
+
+def xgboost_objective(alpha: float, beta: float, *, softness: float = SOFTNESS) -> RegionObjective:
+    """Return the objective for XGBoost: ``obj`` of ``xgboost.train``, or ``objective`` of ``XGBClassifier``.
+
+    Parameters
+    ----------
+    alpha, beta, softness
+        As in :func:`lightgbm_objective`.
+
+    Returns
+    -------
+    RegionObjective
+
+    Examples
+    --------
+    >>> import xgboost, numpy as np
+    >>> x = np.linspace(-1, 1, 200)[:, None]
+    >>> data = xgboost.DMatrix(x, label=x[:, 0] > 0.5)
+    >>> xgboost.train({}, data, num_boost_round=3, obj=xgboost_objective(0.3, 0.3)).num_boosted_rounds()
+    3
+    """
+    import_extra("xgboost", "xgboost")
+    return RegionObjective(Region(alpha, beta), check_positive(softness, "softness"))

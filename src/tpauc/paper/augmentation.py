@@ -1,0 +1,97 @@
+"""Augmentation of a batch of images as the paper has it: flip, rotation, crop; all three as one affine grid.
+
+For each image a flip ``F`` (or none), an angle ``w`` within ``degrees`` and a whole number of pixels ``s`` within
+``shift`` in each direction are drawn. The pixel at ``p``, counted from the centre, is taken from
+
+    F R(w) (p + s)
+
+of the image given: it is flipped, then rotated, then cropped to its size at an offset of ``s`` from the middle. Between
+pixels values are interpolated, outside the image they are 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import affine_grid, grid_sample
+
+from tpauc.validation import check_count, check_flag, check_image_batch, check_non_negative
+
+
+@dataclass(frozen=True)
+class Augment:
+    """Changes a batch at random; the ``transform`` of `tpauc.fit`.
+
+    Parameters
+    ----------
+    degrees : float, default=15
+        Largest angle of rotation, to either side.
+    shift : int, default=4
+        Most pixels by which the crop is off the middle, in each direction.
+    flip : bool, default=True
+        Flip an image left to right in half of the cases.
+
+    Examples
+    --------
+    >>> images = torch.full((2, 3, 32, 32), 255, dtype=torch.uint8)
+    >>> changed = Augment()(images, torch.Generator().manual_seed(0))
+    >>> changed.shape, changed.dtype
+    (torch.Size([2, 3, 32, 32]), torch.float32)
+    """
+
+    degrees: float = 15.0
+    shift: int = 4
+    flip: bool = True
+
+    def __post_init__(self) -> None:
+        check_non_negative(self.degrees, "degrees")
+        check_count(self.shift, "shift", at_least=0)
+        check_flag(self.flip, "flip")
+
+    @torch.no_grad()
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        """Return changed copies of images.
+
+        Parameters
+        ----------
+        images : uint8 or floating tensor, shape (n, channels, height, width)
+        generator : torch.Generator
+            On the device of the images; nothing else is drawn from.
+
+        Returns
+        -------
+        Tensor
+            Of the same shape and the same range of values; float32 for uint8 images, else of their dtype.
+        """
+        check_image_batch(images)
+        values = images if images.is_floating_point() else images.float()
+        maps = self._maps(values, generator)
+        grid = affine_grid(maps, list(values.shape), align_corners=False)
+        return grid_sample(values, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+
+    def _maps(self, values: Tensor, generator: torch.Generator) -> Tensor:
+        """Return for each image the map from a place in the result to one in the image, shape ``(n, 2, 3)``.
+
+        Places are as `affine_grid` counts them, -1 and 1 at the borders, so a pixel is 2/width wide and 2/height high.
+        """
+        n, _, height, width = values.shape
+        dtype, device = values.dtype, values.device
+        angle = math.radians(self.degrees) * (2 * torch.rand(n, generator=generator, dtype=dtype, device=device) - 1)
+        flipped = torch.randint(2 if self.flip else 1, (n,), generator=generator, dtype=dtype, device=device)
+        offsets = (-self.shift, self.shift + 1)
+        across, down = torch.randint(*offsets, (2, n), generator=generator, dtype=dtype, device=device)
+        side, cosine, sine = 1 - 2 * flipped, torch.cos(angle), torch.sin(angle)
+        return torch.stack(
+            [
+                side * cosine,
+                -side * sine * height / width,
+                side * (cosine * across - sine * down) * 2 / width,
+                sine * width / height,
+                cosine,
+                (sine * across + cosine * down) * 2 / height,
+            ],
+            dim=1,
+        ).view(n, 2, 3)

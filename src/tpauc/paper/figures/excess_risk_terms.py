@@ -1,0 +1,111 @@
+"""The excess-risk terms of Theorems 4 and 5 against the sample size, beside the deviations that occur.
+
+Nine negatives for each positive, the region ``alpha = beta = 0.3``, confidence 95 %, every constant that the paper
+leaves open set to 1. A risk inside the region is at most ``alpha beta``; a term above that line says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tpauc.paper.figures.canvas import INK, label, line_style, new_canvas
+from tpauc.paper.figures.figure import PaperFigure, Row
+from tpauc.paper.theory.decomposition import PowerScores, decompose
+from tpauc.paper.theory.excess_risk import (
+    corollary_cnn,
+    fixed_scorer_bound,
+    network_spread,
+    theorem_4,
+    theorem_5,
+    theorem_5_best_k,
+)
+from tpauc.region import Region
+from tpauc.weighting import Exponential
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CORNER, RATIO, DIMENSION = Region(0.3, 0.3), 9, 65  # a linear scorer on the 64 features of a ResNet-20
+PARAMETERS, LAYERS = 269_137, 20  # of the ResNet-20 itself
+EMPIRICAL_RISK = 0.05
+SIZES = tuple(round(10 ** (power / 2)) for power in range(4, 17))
+MEASURED, REPEATS = SIZES[:5], 100
+TRUTH = PowerScores(theta=6.0)
+
+
+def rows(_full: bool) -> list[Row]:
+    """Return the terms for each number of positives, then the deviations measured on samples and their two bounds.
+
+    Examples
+    --------
+    >>> [row["value"] < CORNER.area for row in rows(False) if row["series"] == "Theorem 4, linear"][:3]
+    [False, False, False]
+    """
+    found = [row for n in SIZES for row in _terms(n, n * RATIO)]
+    rng = np.random.default_rng(0)
+    for n in MEASURED:
+        samples = [decompose(*TRUTH.sample(n, n * RATIO, rng), TRUTH, CORNER) for _ in range(REPEATS)]
+        measures = {
+            "measured": [abs(sample.excess) for sample in samples],
+            "decomposition, sharper": [sample.sharper_bound for sample in samples],
+            "decomposition, as printed": [sample.printed_bound for sample in samples],
+        }
+        for name, values in measures.items():
+            found.append({"series": name, "n_positive": n, "value": float(np.quantile(values, 0.95))})
+    return found
+
+
+def _terms(n_positive: int, n_negative: int) -> list[Row]:
+    sizes = n_positive, n_negative
+    fast = theorem_5(*sizes, complexity=DIMENSION)
+    spread = network_spread(layers=LAYERS, distance=float(LAYERS))
+    values = {
+        "corollary, ResNet-20": corollary_cnn(
+            *sizes, parameters=PARAMETERS, spread=spread, weighting=Exponential(10.0)
+        ),
+        "Theorem 4, linear": theorem_4(*sizes, vc_dimension=DIMENSION),
+        "Theorem 5, best K": theorem_5_best_k(EMPIRICAL_RISK, fast).excess,
+        "Theorem 5, as printed": fast,
+        "one fixed scorer": fixed_scorer_bound(*sizes, CORNER),
+    }
+    return [{"series": name, "n_positive": n_positive, "value": value} for name, value in values.items()]
+
+
+_PANELS = (
+    (
+        "(a) the terms, constants set to 1",
+        ("corollary, ResNet-20", "Theorem 4, linear", "Theorem 5, best K", "Theorem 5, as printed", "one fixed scorer"),
+    ),
+    (
+        "(b) Lemma 1 on samples, 95 % quantiles",
+        ("decomposition, as printed", "decomposition, sharper", "one fixed scorer", "measured"),
+    ),
+)
+
+
+def draw(rows: Sequence[Row]) -> Figure:
+    """Draw the terms, and beside them the decomposition lemma with what samples show."""
+    figure, panels = new_canvas(1, 2, width=4.6, height=4.6)
+    for axes, (title, names) in zip(panels, _PANELS, strict=True):
+        label(axes, title, "positives n+  (negatives: 9 n+)", "excess risk, share of all pairs")
+        largest = max(MEASURED) if "measured" in names else max(SIZES)
+        for number, name in enumerate(names):
+            chosen = [row for row in rows if row["series"] == name and row["n_positive"] <= largest]
+            axes.plot(
+                [row["n_positive"] for row in chosen],
+                [row["value"] for row in chosen],
+                label=name,
+                **line_style(number),
+            )
+        axes.axhline(CORNER.area, color=INK, lw=0.8)
+        axes.set(xscale="log", yscale="log")
+        place, side = (largest, "right") if "measured" in names else (min(SIZES), "left")
+        axes.text(place, CORNER.area * 1.12, "largest risk", size=8, color=INK, ha=side, va="bottom")
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.06), ncols=2, frameon=False, fontsize=8, handlelength=3)
+    return figure
+
+
+FIGURE = PaperFigure("excess-risk terms against the sample size", "Theorems 4 and 5", rows, draw)

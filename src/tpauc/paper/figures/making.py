@@ -1,0 +1,82 @@
+"""Make a figure: compute its rows, draw them, and write NAME.png and NAME.csv together."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tpauc.paper.figures.figure import Row
+from tpauc.paper.figures.registry import FIGURES
+from tpauc.reporting.writing import png_bytes, write_together
+from tpauc.validation import check_choice, check_flag, check_path, import_extra
+
+
+class FigureFiles(NamedTuple):
+    """The two files of a figure."""
+
+    png: Path
+    csv: Path
+
+
+def make_figure(name: str, out: str | os.PathLike[str], *, full: bool = False) -> FigureFiles:
+    """Compute a figure and write ``NAME.png`` and ``NAME.csv`` into a folder.
+
+    Parameters
+    ----------
+    name : str
+        A key of `tpauc.paper.figures.FIGURES`.
+    out : str or path
+        The folder; it is made if need be. Files of that name in it are replaced, once both new ones are complete.
+    full : bool, default=False
+        Whether to spend the budget of the paper instead of a small one.
+
+    Returns
+    -------
+    FigureFiles
+        The paths of the two files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [file.name for file in make_figure("areas", folder)]
+    ['areas.png', 'areas.csv']
+    """
+    figure = FIGURES[check_choice(name, "name", FIGURES)]
+    folder = Path(check_path(out, "out"))
+    check_flag(full, "full")
+    import_extra("matplotlib", "report")
+    rows = figure.rows(full)
+    files = figure_files(name, folder)
+    write_together({files.png: png_bytes(figure.draw(rows)), files.csv: csv_bytes(rows)}, what="the figure")
+    return files
+
+
+def figure_files(name: str, folder: Path) -> FigureFiles:
+    """Return where the two files of a figure are written.
+
+    Examples
+    --------
+    >>> figure_files("areas", Path("figures")).csv.as_posix()
+    'figures/areas.csv'
+    """
+    return FigureFiles(folder / f"{name}.png", folder / f"{name}.csv")
+
+
+def csv_bytes(rows: Sequence[Row]) -> bytes:
+    r"""Return rows as a CSV file; the columns are those of the first row, floats keep all their digits.
+
+    Examples
+    --------
+    >>> csv_bytes([{"curve": "psi", "x": 0.1}])
+    b'curve,x\npsi,0.1\n'
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()

@@ -1,0 +1,41 @@
+"""How a network is trained, apart from the loss: optimiser, schedule, batches, augmentation.
+
+A recipe is data. The same losses run under each, so that the effect of the loss and that of the schedule stand apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tpauc.paper.augmentation import Augment
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of `tpauc.TrainConfig`, and the augmentation of training batches.
+
+    Examples
+    --------
+    >>> RECIPES["strong"].settings["schedule"]
+    'cosine'
+    """
+
+    settings: Mapping[str, Any]
+    augment: Augment = field(default_factory=lambda: Augment(degrees=15, shift=4, flip=True))
+
+    @property
+    def depends_on_epochs(self) -> bool:
+        """Whether an epoch goes another way in a longer training: then a short one cannot be prolonged."""
+        return bool(self.settings["schedule"] == "cosine")
+
+
+_COMMON = {"batch_size": 128, "ratio": (1.0, 10.0), "eval_batch_size": 256, "momentum": 0.9, "nesterov": True}
+
+RECIPES: dict[str, Recipe] = {
+    # The protocol of the paper.
+    "paper": Recipe({**_COMMON, "lr": 1e-3, "weight_decay": 1e-5, "schedule": "exponential", "decay": 0.99}),
+    # What is usual for residual networks on CIFAR.
+    "strong": Recipe({**_COMMON, "lr": 0.1, "weight_decay": 5e-4, "schedule": "cosine"}),
+}

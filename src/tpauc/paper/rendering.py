@@ -1,0 +1,129 @@
+"""Results as a table: a line for each way of training, for each region our TPAUC and the paper's beside it.
+
+TPAUC is in percent. A cell shows the mean over seeds, in brackets the 95 % interval over the test set (the mean of its
+limits over seeds), and with several seeds the standard deviation between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+from tpauc.paper.cells import EACH_REGION, region_text
+from tpauc.paper.datasets import DATASETS
+from tpauc.paper.methods import METHODS
+from tpauc.paper.published import published
+from tpauc.paper.results import Result
+from tpauc.region import Region
+
+NOTE = (
+    "TPAUC in percent on the test data, by the epoch with the best TPAUC on the validation data; in brackets a 95 % "
+    'interval over the test set. "paper" is what the paper prints. "Chosen for" says whose parameters were trained '
+    "with: those of each region, or those of one region for all."
+)
+_NONE = "-"
+
+
+class _Line(NamedTuple):
+    """What the cells of a line of the table have in common."""
+
+    recipe: str
+    epochs: int
+    split: int
+    method: str
+    chosen_for: str
+
+
+class Table(NamedTuple):
+    """A heading, the names of columns, and lines of text."""
+
+    title: str
+    columns: list[str]
+    lines: list[list[str]]
+
+    def markdown(self) -> str:
+        """Return the table as Markdown.
+
+        Examples
+        --------
+        >>> print(Table("T", ["a", "b"], [["x", "1"]]).markdown())
+        ## T
+        <BLANKLINE>
+        | a | b |
+        | --- | --- |
+        | x | 1 |
+        """
+        rows = [self.columns, ["---"] * len(self.columns), *self.lines]
+        return "\n".join([f"## {self.title}", "", *(f"| {' | '.join(row)} |" for row in rows)])
+
+    def plain(self) -> str:
+        """Return the table for a terminal.
+
+        Examples
+        --------
+        >>> print(Table("T", ["a", "bb"], [["x", "1"]]).plain())
+        T
+        a  bb
+        x  1
+        """
+        rows = [self.columns, *self.lines]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(self.columns))]
+        text = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+        return "\n".join([self.title, *(line.rstrip() for line in text)])
+
+
+def tables_of(results: Sequence[Result]) -> list[Table]:
+    """Return a table for each subset of a data set that there are results for."""
+    places = sorted(
+        {(row.dataset, row.subset) for row in results}, key=lambda place: (list(DATASETS).index(place[0]), place[1])
+    )
+    return [_table([row for row in results if (row.dataset, row.subset) == place]) for place in places]
+
+
+def _table(results: list[Result]) -> Table:
+    first = results[0]
+    image_set = DATASETS[first.dataset]
+    regions = sorted({row.region for row in results}, key=lambda region: (region.alpha, region.beta))
+    lines: dict[_Line, list[Result]] = {}
+    for row in results:
+        lines.setdefault(_line_of(row), []).append(row)
+    order = sorted(lines, key=lambda line: (line[:3], list(METHODS).index(line.method), line.chosen_for))
+    columns = ["method", "recipe", "epochs", "split", "seeds", "chosen for"]
+    for region in regions:
+        columns += [region_text(region), "paper"]
+    return Table(
+        f"{image_set.title}, subset {first.subset}: {image_set.subsets[first.subset].positive_name}",
+        columns,
+        [_text_of(line, lines[line], regions) for line in order],
+    )
+
+
+def _line_of(row: Result) -> _Line:
+    return _Line(row.recipe, row.epochs, row.split, row.method, row.chosen_for)
+
+
+def _text_of(line: _Line, rows: list[Result], regions: list[Region]) -> list[str]:
+    seeds = sorted({row.seed for row in rows})
+    chosen = line.chosen_for
+    parameters = {row.parameters for row in rows}
+    if chosen != EACH_REGION and len(parameters) == 1 and (text := parameters.pop()):
+        chosen = f"{chosen.partition(', but')[0]}: {text}"
+    cells = [line.method, line.recipe, str(line.epochs), str(line.split), ", ".join(map(str, seeds)), chosen]
+    for region in regions:
+        printed = published(rows[0].dataset, rows[0].subset, line.method, region)
+        cells += [_value([row for row in rows if row.region == region]), _NONE if printed is None else f"{printed:.2f}"]
+    return cells
+
+
+def _value(rows: list[Result]) -> str:
+    if not rows:
+        return _NONE
+    mean, low, high = (100.0 * fmean(values) for values in zip(*((r.tpauc, r.low, r.high) for r in rows), strict=True))
+    spread = f" ± {100.0 * stdev([row.tpauc for row in rows]):.2f}" if len(rows) > 1 else ""
+    return f"{mean:.2f}{spread} [{low:.1f}, {high:.1f}]"
+
+
+def as_markdown(results: Sequence[Result]) -> str:
+    """Return all results as a Markdown document."""
+    return "\n\n".join(["# Results", NOTE, *(table.markdown() for table in tables_of(results))]) + "\n"

@@ -1,0 +1,143 @@
+"""The file of results: one CSV row for each finished cell and region, none for an unfinished one.
+
+The rows of a cell are added together, under a lock, by writing a new file and renaming it. So a kill at any moment
+leaves the file as it was or with all of them, and several processes may add to one file.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tpauc.paper.cells import Cell, parameters_text
+from tpauc.region import Region
+from tpauc.training.checkpoints import write_atomically
+from tpauc.validation import check_results_header
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A row. TPAUC and its limits are shares of 1; ``seconds`` is the time of training so far, over all sessions.
+
+    Attributes
+    ----------
+    chosen_for, parameters : str
+        As in `tpauc.paper.cells.Cell`.
+    tpauc, low, high : float
+        On the test data, by the epoch with the best TPAUC on the validation data; a 95 % interval over the test set.
+    validation_tpauc, best_epoch : float, int
+        Of that epoch.
+    last_tpauc : float
+        On the test data, by the last epoch.
+    """
+
+    dataset: str
+    subset: int
+    split: int
+    recipe: str
+    epochs: int
+    method: str
+    seed: int
+    alpha: float
+    beta: float
+    chosen_for: str
+    parameters: str
+    tpauc: float
+    low: float
+    high: float
+    validation_tpauc: float
+    best_epoch: int
+    last_tpauc: float
+    test_positives: int
+    test_negatives: int
+    seconds: float
+    threads: int
+    commit: str
+    versions: str
+    machine: str
+    finished: str
+
+    @property
+    def region(self) -> Region:
+        """Where it was measured."""
+        return Region(self.alpha, self.beta)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What makes it another result; a file holds each once."""
+        return tuple(getattr(self, name) for name in KEY)
+
+
+KEY = tuple(field.name for field in fields(Result))[:11]
+COLUMNS = tuple(field.name for field in fields(Result))
+_KINDS = {field.name: {"int": int, "float": float, "str": str}[str(field.type)] for field in fields(Result)}
+
+
+def key_of(cell: Cell, region: Region) -> tuple[Any, ...]:
+    """Return the key of the result of a cell in a region."""
+    return (
+        *(cell.dataset, cell.subset, cell.split, cell.recipe, cell.epochs, cell.method, cell.seed),
+        *(region.alpha, region.beta, cell.chosen_for, parameters_text(cell.parameters)),
+    )
+
+
+class ResultsFile:
+    """A CSV file of results.
+
+    Parameters
+    ----------
+    path : Path
+        Made with the first row.
+
+    Examples
+    --------
+    >>> ResultsFile(Path("nowhere/results.csv")).read()
+    []
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> list[Result]:
+        """Return all rows."""
+        if not self.path.exists():
+            return []
+        with open(self.path, newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            check_results_header(reader.fieldnames or (), COLUMNS, self.path)
+            return [Result(**{name: _KINDS[name](row[name]) for name in COLUMNS}) for row in reader]
+
+    def missing(self, cell: Cell) -> list[Region]:
+        """Return the regions of a cell that have no row yet."""
+        there = {row.key for row in self.read()}
+        return [region for region in cell.regions if key_of(cell, region) not in there]
+
+    def add(self, rows: Sequence[Result]) -> None:
+        """Add rows, all of them or none; one whose key is there already stays as it is."""
+        with self.locked():
+            before = self.read()
+            there = {row.key for row in before}
+            new = [row for row in rows if row.key not in there]
+            text = io.StringIO()
+            writer = csv.DictWriter(text, fieldnames=COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(asdict(row) for row in (*before, *new))
+            write_atomically(self.path, text.getvalue().encode())
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from adding at the same time; a process that dies lets go of the lock."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            import fcntl
+        except ImportError:  # Windows: let one process at a time fill a table there.
+            yield
+            return
+        with open(self.path.with_name(f".{self.path.name}.lock"), "w") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX)
+            yield

@@ -1,0 +1,225 @@
+"""Train a cell, epoch by epoch with checkpoints, and read its results from the scores that each epoch left.
+
+After every epoch the logits of the validation and of the test data go to a small file. So one training serves several
+regions: for each the epoch with the best validation TPAUC is looked up afterwards, the first of equal ones, and the
+test scores of that epoch are measured. Nothing else of the test data has any influence.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from tpauc.metrics import tpauc_score
+from tpauc.paper.cells import Cell, parameters_text
+from tpauc.paper.datasets import Splits
+from tpauc.paper.methods import METHODS, ClassSizes
+from tpauc.paper.provenance import commit, machine, versions
+from tpauc.paper.recipes import RECIPES
+from tpauc.paper.results import Result
+from tpauc.region import Region
+from tpauc.training.checkpoints import write_atomically
+from tpauc.training.config import TrainConfig
+from tpauc.training.data import as_examples, on_device, scores_of
+from tpauc.training.fitting import fit
+from tpauc.uncertainty import tpauc_interval
+from tpauc.validation import BoolArray, FloatArray
+
+Backbone = Callable[[], nn.Module]
+
+
+class EpochScores(NamedTuple):
+    """Logits of an epoch."""
+
+    validation: FloatArray
+    test: FloatArray
+
+
+class ScoreFolder:
+    """Files ``epoch-0001.npz``, ... with the scores of each epoch, as float32.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     folder = ScoreFolder(Path(path))
+    ...     folder.write(1, np.array([0.5]), np.array([1.5, 2.5]))
+    ...     folder.read(1).test, folder.epochs()
+    (array([1.5, 2.5]), 1)
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def file(self, epoch: int) -> Path:
+        """Return the file of an epoch, counted from 1."""
+        return self.path / f"epoch-{epoch:04}.npz"
+
+    def write(self, epoch: int, validation: FloatArray, test: FloatArray) -> None:
+        """Write the scores of an epoch."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        buffer = io.BytesIO()
+        np.savez(buffer, validation=validation.astype(np.float32), test=test.astype(np.float32))
+        write_atomically(self.file(epoch), buffer.getbuffer())
+
+    def read(self, epoch: int) -> EpochScores:
+        """Return the scores of an epoch."""
+        with np.load(self.file(epoch)) as arrays:
+            return EpochScores(arrays["validation"].astype(np.float64), arrays["test"].astype(np.float64))
+
+    def epochs(self) -> int:
+        """Return how many epochs have left their scores."""
+        count = 0
+        while self.file(count + 1).exists():
+            count += 1
+        return count
+
+
+class Labels(NamedTuple):
+    """Which rows are positive."""
+
+    validation: BoolArray
+    test: BoolArray
+
+
+class Trained(NamedTuple):
+    """What a training left: the scores of its epochs, the labels they belong to, and how long it took."""
+
+    scores: ScoreFolder
+    labels: Labels
+    seconds: float
+
+
+def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, progress: bool = True) -> Trained:
+    """Train a cell, or what is left of it.
+
+    Parameters
+    ----------
+    cell : Cell
+        What to train.
+    splits : Splits
+        The data of ``cell.dataset``, ``cell.subset`` and ``cell.split``.
+    out : Path
+        Folder of the table; the training has its own folder inside.
+    backbone : callable
+        Returns a new network.
+    progress : bool, default=True
+        Show progress on stderr.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process is training it.
+    """
+    folder = cell.folder(out)
+    scores = ScoreFolder(folder / "scores")
+    train, test = as_examples(splits.train, "train"), as_examples(splits.test, "test")
+    n_positive = int(train.positive.sum())
+    sizes = ClassSizes(n_positive, train.positive.size - n_positive)
+    config = config_of(cell, folder, progress=progress)
+
+    def keep_scores(epoch: int, model: nn.Module, validation: torch.Tensor | None) -> None:
+        assert validation is not None, "a cell is always trained with validation data"
+        device = next(model.parameters()).device
+        on_test = scores_of(
+            model, test, batch_size=config.eval_batch_size, forward=lambda images: model(on_device(images, device))
+        )
+        scores.write(epoch, validation.double().numpy(), on_test.double().numpy())
+
+    loss = METHODS[cell.method].make_loss(dict(cell.parameters), sizes)
+    model = new_backbone(backbone, cell.seed)
+    augment = RECIPES[cell.recipe].augment
+    done = fit(model, splits.train, splits.validation, loss, config, transform=augment, on_epoch=keep_scores)
+    labels = Labels(as_examples(splits.validation, "validation").positive, test.positive)
+    return Trained(scores, labels, done.history[cell.epochs - 1]["seconds"])
+
+
+def config_of(cell: Cell, folder: Path | None, *, progress: bool) -> TrainConfig:
+    """Return the settings of a training: the recipe's, the method's, and the cell's own."""
+    region, parameters = cell.trained_region, dict(cell.parameters)
+    return TrainConfig(
+        alpha=region.alpha,
+        beta=region.beta,
+        epochs=cell.epochs,
+        seed=cell.seed,
+        warmup_epochs=int(parameters.get("warmup_epochs", 0)),
+        out=None if folder is None else str(folder),
+        tensorboard=False,
+        progress=progress,
+        **RECIPES[cell.recipe].settings,
+        **METHODS[cell.method].settings,
+    )
+
+
+def new_backbone(backbone: Backbone, seed: int) -> nn.Module:
+    """Return a network whose weights follow from the seed alone; global random numbers stay as they are."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return backbone()
+
+
+class BestEpoch(NamedTuple):
+    """The epoch, counted from 1, with the best TPAUC on the validation data, and that TPAUC."""
+
+    epoch: int
+    tpauc: float
+
+
+def best_epoch(trained: Trained, epochs: int, region: Region) -> BestEpoch:
+    """Return the best of the first ``epochs`` epochs by the validation data, of equal ones the first."""
+    values = [
+        tpauc_score(
+            trained.labels.validation, trained.scores.read(epoch).validation, alpha=region.alpha, beta=region.beta
+        )
+        for epoch in range(1, epochs + 1)
+    ]
+    best = int(np.argmax(values))
+    return BestEpoch(best + 1, values[best])
+
+
+def result_of(cell: Cell, region: Region, trained: Trained) -> Result:
+    """Return the result of a trained cell in a region."""
+    alpha, beta, on_test = region.alpha, region.beta, trained.labels.test
+    best = best_epoch(trained, cell.epochs, region)
+    interval = tpauc_interval(on_test, trained.scores.read(best.epoch).test, alpha=alpha, beta=beta, random_state=0)
+    last = tpauc_score(on_test, trained.scores.read(cell.epochs).test, alpha=alpha, beta=beta)
+    n_positive = int(on_test.sum())
+    return Result(
+        dataset=cell.dataset,
+        subset=cell.subset,
+        split=cell.split,
+        recipe=cell.recipe,
+        epochs=cell.epochs,
+        method=cell.method,
+        seed=cell.seed,
+        alpha=alpha,
+        beta=beta,
+        chosen_for=cell.chosen_for,
+        parameters=parameters_text(cell.parameters),
+        tpauc=round(interval.estimate, 6),
+        low=round(interval.low, 6),
+        high=round(interval.high, 6),
+        validation_tpauc=round(best.tpauc, 6),
+        best_epoch=best.epoch,
+        last_tpauc=round(last, 6),
+        test_positives=n_positive,
+        test_negatives=on_test.size - n_positive,
+        seconds=round(trained.seconds, 1),
+        threads=torch.get_num_threads(),
+        commit=commit(),
+        versions=versions(),
+        machine=machine(),
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+    )

@@ -1,0 +1,212 @@
+"""Search the parameters of a method by validation TPAUC, through Optuna; several machines may share a study.
+
+What is searched are the paper's grids: the exponent (Poly) or gamma (Exp), of each side where they differ, and the
+epochs of warm-up. A trial is a cell of a table (`tpauc.paper.cells`): it has checkpoints, goes on after a stop, and
+`tpauc reproduce table --set ...` finds it trained. Test data are scored but never looked at here.
+
+A study lives where its storage URL says, ``sqlite:///search.db`` or the address of a database server. Every process
+that is given the same URL and the same request takes part, until the study has as many finished trials as are wanted.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tpauc.paper.backbones import BACKBONES
+from tpauc.paper.cells import Cell, Request, parameters_text, region_text
+from tpauc.paper.datasets import Splits, load_splits
+from tpauc.paper.parameters import EXPONENT_GRID, GAMMA_GRID, WARMUP_GRID
+from tpauc.paper.running import Backbone, best_epoch, train_cell
+from tpauc.training.vital_signs import TrainingDivergedError
+from tpauc.validation import check_count, check_searchable, check_single, import_extra
+
+Say = Callable[[str], None]
+_SECONDS_TO_WAIT = 1.0
+_PROCESS = "process"
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a study has found so far.
+
+    Attributes
+    ----------
+    study : str
+        Its name in the storage.
+    trials : int
+        How many are finished.
+    parameters : dict
+        Of the best one.
+    validation_tpauc : float
+        Of the best one.
+    """
+
+    study: str
+    trials: int
+    parameters: dict[str, float]
+    validation_tpauc: float
+
+
+def search_space(request: Request) -> dict[str, tuple[float, ...]]:
+    """Return the values to choose from, by name of the parameter; one that the request sets is not searched.
+
+    Examples
+    --------
+    >>> request = Request(dataset="cifar10-lt", subset=1, methods=("TPAUC-Poly",), seeds=(0,), epochs=20)
+    >>> search_space(request)
+    {'exponent': (0.01, 0.03, 0.05, 0.08, 0.1, 1.0, 5.0), 'warmup_epochs': (0, 3, 5, 8, 10, 15)}
+    """
+    epochs = request.epochs
+    known: dict[str, tuple[float, ...]] = {
+        **dict.fromkeys(("exponent", "positive_exponent", "negative_exponent"), EXPONENT_GRID),
+        **dict.fromkeys(("gamma", "positive_gamma", "negative_gamma"), GAMMA_GRID),
+        "warmup_epochs": tuple(value for value in WARMUP_GRID if value < epochs),
+        "plain_epochs": tuple(sorted({quarter * epochs // 4 for quarter in range(4)})),
+    }
+    names = [name for name, _ in request.cells()[0].parameters if name not in request.parameters]
+    return {name: known[name] for name in names if name in known}
+
+
+def study_name(request: Request) -> str:
+    """Return the name of the study of a request: everything that a trial depends on besides what is searched.
+
+    Examples
+    --------
+    >>> study_name(Request(dataset="cifar10-lt", subset=1, methods=("TPAUC-Poly",), seeds=(0,), epochs=20))
+    'cifar10-lt subset 1 TPAUC-Poly (0.3, 0.3) paper 20 epochs split 0 seed 0'
+    """
+    fixed = f" {text}" if (text := parameters_text(sorted(request.parameters.items()))) else ""
+    return (
+        f"{request.dataset} subset {request.subset} {request.methods[0]}{fixed} {region_text(request.regions[0])} "
+        f"{request.recipe} {request.epochs} epochs split {request.split} seed {request.seeds[0]}"
+    )
+
+
+class Search:
+    """A study, and what its trials are trained on.
+
+    Parameters
+    ----------
+    request : Request
+        With one method, one seed and one region.
+    out : Path
+        Folder of a table, which keeps the trainings.
+    data_dir : Path
+        Where the images are.
+    storage : str, optional
+        URL; by default a file ``search.db`` in ``out``.
+    backbone : callable, optional
+        Returns a new network; by default that of the data set.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        out: Path,
+        data_dir: Path,
+        *,
+        storage: str | None = None,
+        backbone: Backbone | None = None,
+    ) -> None:
+        for name in ("methods", "seeds", "regions"):
+            check_single(getattr(request, name), name)
+        self._request, self._out, self._data_dir = request, out, data_dir
+        self._backbone = backbone or BACKBONES[request.dataset]
+        self._space = check_searchable(search_space(request), request.methods[0])
+        self._optuna: Any = import_extra("optuna", "paper")
+        if storage is None:
+            out.mkdir(parents=True, exist_ok=True)
+            storage = f"sqlite:///{out / 'search.db'}"
+        self._study = self._optuna.create_study(
+            study_name=study_name(request), storage=storage, direction="maximize", load_if_exists=True
+        )
+        # Seeded by what the study holds: a process that joins later does not repeat the choices of the first.
+        mixed = np.random.SeedSequence(request.seeds[0], spawn_key=(len(self._study.trials),)).generate_state(1)
+        self._study.sampler = self._optuna.samplers.TPESampler(seed=int(mixed[0]), constant_liar=True)
+
+    def run(self, trials: int, *, say: Say = print, progress: bool = True) -> SearchResult:
+        """Try parameters until the study has ``trials`` finished trials, those of other processes included."""
+        check_count(trials, "trials")
+        self._retry_lost_trials()
+        splits = None
+        while self._finished() < trials:
+            splits = splits or self._splits()
+            self._try(splits, say, progress)
+        return self.best()
+
+    def best(self) -> SearchResult:
+        """Return the best parameters so far."""
+        study = self._study
+        return SearchResult(study.study_name, self._finished(), dict(study.best_params), float(study.best_value))
+
+    def _try(self, splits: Splits, say: Say, progress: bool) -> None:
+        """Train and measure one choice of parameters; after a stop it is the first to be tried again."""
+        study, state = self._study, self._optuna.trial.TrialState
+        trial = study.ask()
+        trial.set_user_attr(_PROCESS, _this_process())
+        chosen = {name: trial.suggest_categorical(name, values) for name, values in self._space.items()}
+        cell = self._cell(chosen)
+        say(f"trial {trial.number + 1}: {cell.title}")
+        try:
+            trained = train_cell(cell, splits, self._out, self._backbone, progress=progress)
+            value = best_epoch(trained, cell.epochs, cell.regions[0]).tpauc
+        except BlockingIOError:
+            say(f"trial {trial.number + 1}: another process is training it")
+            study.tell(trial, state=state.PRUNED)
+            time.sleep(_SECONDS_TO_WAIT)
+        except TrainingDivergedError as error:
+            say(f"trial {trial.number + 1}: {error}")
+            study.tell(trial, 0.0)
+        except BaseException:
+            study.tell(trial, state=state.FAIL)
+            study.enqueue_trial(chosen)
+            raise
+        else:
+            study.tell(trial, value)
+            say(f"trial {trial.number + 1}: validation TPAUC {value:.4f}")
+
+    def _retry_lost_trials(self) -> None:
+        """Give the trials of processes of this machine that were killed to whoever asks next."""
+        state = self._optuna.trial.TrialState
+        for trial in self._study.get_trials(states=(state.RUNNING,)):
+            if _is_lost(trial.user_attrs):
+                self._study.tell(trial.number, state=state.FAIL)
+                self._study.enqueue_trial(trial.params)
+
+    def _cell(self, chosen: Mapping[str, float]) -> Cell:
+        return replace(self._request, parameters={**self._request.parameters, **chosen}).cells()[0]
+
+    def _finished(self) -> int:
+        return len(self._study.get_trials(deepcopy=False, states=(self._optuna.trial.TrialState.COMPLETE,)))
+
+    def _splits(self) -> Splits:
+        request = self._request
+        return load_splits(request.dataset, subset=request.subset, data_dir=self._data_dir, seed=request.split)
+
+
+def _this_process() -> str:
+    return f"{platform.node()} {os.getpid()}"
+
+
+def _is_lost(attributes: Mapping[str, Any]) -> bool:
+    """Whether a running trial belongs to a process of this machine that is no more."""
+    node, _, number = str(attributes.get(_PROCESS, "")).rpartition(" ")
+    if node != platform.node():
+        return False
+    if int(number) == os.getpid():  # of a process before this one that had its number, or was interrupted here
+        return True
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # it lives, and is someone else's
+        return False
+    return False

@@ -1,0 +1,140 @@
+"""Fill a table of results: cell by cell, epoch by epoch, whatever has been done before left as it is.
+
+The folder of a table holds
+
+| file | holds |
+| --- | --- |
+| ``results.csv`` | a row for each finished cell and region (`tpauc.paper.results`) |
+| ``results.md`` | the same as tables, with the paper's numbers beside ours |
+| ``runs/`` | a folder for each training: checkpoints, history, scores of each epoch |
+
+It may be killed at any moment: the same call goes on where the last checkpoint stands. Several processes may fill one
+table; a cell that another one is training is left to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tpauc.paper.backbones import BACKBONES
+from tpauc.paper.cells import Cell, Request
+from tpauc.paper.datasets import Splits, load_splits
+from tpauc.paper.planning import PlannedCell, known_seconds, timed_seconds
+from tpauc.paper.provenance import commit
+from tpauc.paper.rendering import as_markdown
+from tpauc.paper.results import Result, ResultsFile, key_of
+from tpauc.paper.running import Backbone, ScoreFolder, result_of, train_cell
+from tpauc.training.checkpoints import write_atomically
+from tpauc.training.data import as_examples
+from tpauc.training.vital_signs import TrainingDivergedError
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Outcome:
+    """What came of filling a table: its results, and the cells that have none.
+
+    Attributes
+    ----------
+    results : list of Result
+        Of all cells that were asked for and are finished.
+    elsewhere : list of str
+        Titles of cells that another process is training.
+    diverged : dict
+        By title of a cell, what went wrong.
+    """
+
+    results: list[Result] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    diverged: dict[str, str] = field(default_factory=dict)
+
+
+class TableFolder:
+    """The folder of a table.
+
+    Parameters
+    ----------
+    path : Path
+        Made when something is written.
+    data_dir : Path
+        Where the images are.
+    backbone : callable, optional
+        Returns a new network; by default that of the data set.
+
+    Examples
+    --------
+    >>> request = Request(dataset="cifar10-lt", subset=1, methods=("SqAUC",), seeds=(0,), epochs=30)
+    >>> outcome = TableFolder(Path("table"), Path("data")).fill(request)  # doctest: +SKIP
+    """
+
+    def __init__(self, path: Path, data_dir: Path, *, backbone: Backbone | None = None) -> None:
+        self.path, self._data_dir, self._backbone = path, data_dir, backbone
+        self.results = ResultsFile(path / "results.csv")
+        self.page = path / "results.md"
+
+    def fill(self, request: Request, *, say: Say = print, progress: bool = True) -> Outcome:
+        """Train what is missing of a request, and return its results.
+
+        A training that diverges gets no row and does not keep the others from being trained.
+        """
+        commit()  # of the files as they are when they are imported, not when the first cell is finished
+        outcome, cells, splits = Outcome(), request.cells(), None
+        for number, cell in enumerate(cells, start=1):
+            title = f"cell {number} of {len(cells)}, {cell.title}"
+            if not self.results.missing(cell):
+                say(f"{title}: done already")
+                continue
+            splits = splits or self._splits(request)
+            say(f"{title}: {cell.epochs} epochs, {self._scores(cell).epochs()} of them trained before")
+            try:
+                trained = train_cell(cell, splits, self.path, self._backbone_of(cell), progress=progress)
+            except BlockingIOError:
+                say(f"{title}: another process is training it")
+                outcome.elsewhere.append(cell.title)
+            except TrainingDivergedError as error:
+                say(f"{title}: {error}")
+                outcome.diverged[cell.title] = str(error)
+            else:
+                self.results.add([result_of(cell, region, trained) for region in cell.regions])
+                self.render()
+        outcome.results = self.results_of(request)
+        return outcome
+
+    def results_of(self, request: Request) -> list[Result]:
+        """Return the rows of the file that belong to a request, in its order."""
+        found = {row.key: row for row in self.results.read()}
+        keys = [key_of(cell, region) for cell in request.cells() for region in cell.regions]
+        return [found[key] for key in keys if key in found]
+
+    def render(self) -> None:
+        """Write the page anew from the file of results."""
+        with self.results.locked():
+            write_atomically(self.page, as_markdown(self.results.read()).encode())
+
+    def plan(self, request: Request) -> list[PlannedCell]:
+        """Return what is left to do, and about how long it takes on this machine as busy as it is."""
+        results, timed, planned = self.results.read(), None, []
+        for cell in request.cells():
+            epochs, seconds = self._epochs_left(cell), known_seconds(cell, results)
+            if epochs and seconds is None:
+                if timed is None:
+                    labels = as_examples(self._splits(request).train, "train").positive
+                    timed = timed_seconds(cell, self._backbone_of(cell), labels)
+                seconds = timed
+            planned.append(PlannedCell(cell, epochs, epochs * (seconds or 0.0)))
+        return planned
+
+    def _splits(self, request: Request) -> Splits:
+        return load_splits(request.dataset, subset=request.subset, data_dir=self._data_dir, seed=request.split)
+
+    def _backbone_of(self, cell: Cell) -> Backbone:
+        return self._backbone or BACKBONES[cell.dataset]
+
+    def _scores(self, cell: Cell) -> ScoreFolder:
+        return ScoreFolder(cell.folder(self.path) / "scores")
+
+    def _epochs_left(self, cell: Cell) -> int:
+        return max(cell.epochs - self._scores(cell).epochs(), 0) if self.results.missing(cell) else 0

@@ -1,0 +1,164 @@
+"""The paper's section on inconsistency: OPAUC and TPAUC may order two crossing ROC curves differently.
+
+In the paper's sketch two curves cross inside the region. Curve 2 enters it earlier, at ``x2 < x1``, and curve 1 is
+higher from the crossing on. With ``S5`` the area inside the region where only curve 2 is, ``S6`` where only curve 1 is,
+``S7`` what both share, and ``S8 = (1 - alpha) (x1 - x2)`` the rectangle below ``S5``'s entry,
+
+    TPAUC_1 > TPAUC_2                             if S6 > S5,
+    TPR-dependent OPAUC_1 < OPAUC_2               if S6 < S5 + S8.
+
+`CROSSING_CURVES` is such a pair, both concave. A plain OPAUC over ``[c, beta]`` may agree on that pair, but no ``c``
+agrees on all pairs: `pair_against` makes a pair for each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tpauc.paper.theory.roc_areas import curve_opauc, curve_tpauc, curve_tpr_dependent_opauc, entry_rate
+from tpauc.region import Region
+from tpauc.validation import FloatArray, check_curve, check_number
+
+REGION = Region(alpha=0.4, beta=0.6)
+
+
+class Curve(NamedTuple):
+    """A ROC curve by its vertices."""
+
+    fpr: tuple[float, ...]
+    tpr: tuple[float, ...]
+
+    def height(self, fpr: FloatArray) -> FloatArray:
+        """Return the true positive rates at the given false positive rates.
+
+        Examples
+        --------
+        >>> CROSSING_CURVES[0].height(np.array([0.225])).tolist()
+        [0.45]
+        """
+        x, y = check_curve(self.fpr, self.tpr)
+        heights: FloatArray = np.interp(fpr, x, y)
+        return heights
+
+
+# The sketch of the paper has no numbers. Concave, so each is the curve of a Bayes scorer of some distribution.
+CROSSING_CURVES = (Curve((0.0, 0.45, 1.0), (0.0, 0.9, 1.0)), Curve((0.0, 0.15, 1.0), (0.0, 0.6, 1.0)))
+
+
+class Comparison(NamedTuple):
+    """Areas of two curves, each a pair (curve 1, curve 2), not normalised."""
+
+    tpauc: tuple[float, float]
+    tpr_dependent_opauc: tuple[float, float]
+    entry: tuple[float, float]
+
+    @property
+    def inconsistent(self) -> bool:
+        """Whether the two measures order the curves differently."""
+        return (self.tpauc[0] - self.tpauc[1]) * (self.tpr_dependent_opauc[0] - self.tpr_dependent_opauc[1]) < 0.0
+
+
+def compare(first: Curve, second: Curve, region: Region = REGION) -> Comparison:
+    """Measure two curves in a region by TPAUC and by TPR-dependent OPAUC.
+
+    Examples
+    --------
+    >>> found = compare(*CROSSING_CURVES)
+    >>> [round(area, 3) for area in found.tpauc], [round(area, 3) for area in found.tpr_dependent_opauc]
+    ([0.07, 0.048], [0.25, 0.318])
+    >>> found.inconsistent
+    True
+    """
+    return Comparison(
+        tpauc=(curve_tpauc(*first, region), curve_tpauc(*second, region)),
+        tpr_dependent_opauc=(curve_tpr_dependent_opauc(*first, region), curve_tpr_dependent_opauc(*second, region)),
+        entry=(entry_rate(*first, region), entry_rate(*second, region)),
+    )
+
+
+class Pieces(NamedTuple):
+    """The areas of the paper's sketch: only curve 2 (s5), only curve 1 (s6), both (s7), and the rectangle s8."""
+
+    s5: float
+    s6: float
+    s7: float
+    s8: float
+
+
+def pieces(first: Curve, second: Curve, region: Region = REGION) -> Pieces:
+    """Return the areas that the paper's argument is made of; the second curve must enter the region first.
+
+    Examples
+    --------
+    >>> [round(area, 4) for area in pieces(*CROSSING_CURVES)]
+    [0.0069, 0.0288, 0.0407, 0.09]
+    """
+    entry = compare(first, second, region).entry
+    if not entry[1] <= entry[0] < region.beta:
+        raise ValueError(f"the second curve must enter the region first, and both must; they enter at {entry}")
+    lower = both_below(first, second)
+    shared = curve_tpauc(*lower, region)
+    areas = curve_tpauc(*first, region), curve_tpauc(*second, region)
+    return Pieces(areas[1] - shared, areas[0] - shared, shared, (1.0 - region.alpha) * (entry[0] - entry[1]))
+
+
+def both_below(first: Curve, second: Curve) -> Curve:
+    """Return the lower of two curves at each false positive rate, with the points where they cross.
+
+    Examples
+    --------
+    >>> both_below(Curve((0.0, 0.5, 1.0), (0.0, 1.0, 1.0)), Curve((0.0, 1.0), (0.0, 1.0)))
+    Curve(fpr=(0.0, 0.5, 1.0), tpr=(0.0, 0.5, 1.0))
+    """
+    x = np.union1d(np.asarray(first.fpr), np.asarray(second.fpr))
+    gap = first.height(x) - second.height(x)
+    # On a straight piece the gap is linear, so where its sign turns one point of zero lies.
+    turns = np.flatnonzero(gap[:-1] * gap[1:] < 0.0)
+    crossings = x[turns] + (x[turns + 1] - x[turns]) * gap[turns] / (gap[turns] - gap[turns + 1])
+    x = np.union1d(x, crossings)
+    return Curve(tuple(x.tolist()), tuple(np.minimum(first.height(x), second.height(x)).tolist()))
+
+
+def pair_against(lower: float, region: Region = REGION) -> tuple[Curve, Curve]:
+    """Return two curves that TPAUC and OPAUC over ``[lower, beta]`` order differently.
+
+    Both enter the region at the same point, right of ``lower``. The first is higher inside. The second is higher on
+    the way there, which OPAUC counts and TPAUC does not.
+
+    Parameters
+    ----------
+    lower : float
+        Any fixed lower limit in [0, beta).
+    region : Region
+        With ``alpha`` and ``beta`` below 1.
+
+    Examples
+    --------
+    >>> first, second = pair_against(0.2)
+    >>> curve_tpauc(*first, REGION) > curve_tpauc(*second, REGION)
+    True
+    >>> curve_opauc(*first, lower=0.2, upper=0.6) > curve_opauc(*second, lower=0.2, upper=0.6)
+    False
+    """
+    start, floor, beta = check_number(lower, "lower"), 1.0 - region.alpha, region.beta
+    if not 0.0 <= start < beta < 1.0 or floor <= 0.0:
+        raise ValueError(f"lower must be in [0, beta) with alpha and beta below 1, got {lower!r} for {region}")
+    entry = 0.5 * (start + beta)
+    # Outside the region they differ by half a triangle over [start, entry]; inside by far less than that.
+    step = min(region.alpha, floor * (entry - start) / (beta - entry)) / 4.0
+    first = Curve((0.0, start, entry, beta, 1.0), (0.0, 0.0, floor, floor + step, 1.0))
+    second = Curve((0.0, start, entry, beta, 1.0), (0.0, floor, floor, floor + step / 2.0, 1.0))
+    return first, second
+
+
+def order_by_opauc(first: Curve, second: Curve, *, lower: float, upper: float) -> float:
+    """Return OPAUC of the first curve minus that of the second, over ``[lower, upper]``.
+
+    Examples
+    --------
+    >>> order_by_opauc(*CROSSING_CURVES, lower=0.0, upper=0.6) < 0.0
+    True
+    """
+    return curve_opauc(*first, lower=lower, upper=upper) - curve_opauc(*second, lower=lower, upper=upper)

@@ -1,0 +1,272 @@
+"""Advice: is training for the region worth it here? And how often is the answer wrong when there is no difference?"""
+
+import json
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.preprocessing import StandardScaler
+from typer.testing import CliRunner
+
+from tpauc import advice
+from tpauc.advice import BALANCED, PLAIN, REGION, _advice, advise, corrected_comparison, cross_validate
+from tpauc.cli import app
+from tpauc.folds import copies, stratified_folds
+from tpauc.region import Region
+
+CORNER = Region(0.3, 0.3)
+
+
+def rows(n=300, seed=0, share=0.3):
+    """Return features that shift with the label, and labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < share
+    return rng.normal(size=(n, 3)) + y[:, None] * [1.0, 0.5, 0.0], y
+
+
+class ByColumn:
+    """A model that learns nothing: its scores are a column of the features."""
+
+    def __init__(self, column):
+        self.column = column
+
+    def fit(self, X, y):
+        return self
+
+    def decision_function(self, X):
+        return X[:, self.column]
+
+
+def advice_by_columns(X, y, seed=0, n_repeats=2):
+    """Advise on three columns that stand for the scores of the three models."""
+    names = (PLAIN, BALANCED, REGION)
+    makers = {name: lambda region, seed, column=column: ByColumn(column) for column, name in enumerate(names)}
+    values = cross_validate(makers, X, y, copies(X), CORNER, 5, n_repeats, np.random.default_rng(seed))
+    return _advice("linear", CORNER, y, 5, n_repeats, values)
+
+
+# ---------------------------------------------------------------------------------------------------------- the folds
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(0, 30), min_size=20, max_size=80), st.integers(2, 5), st.integers(0, 2**32 - 1))
+def test_copies_share_a_fold_and_classes_are_spread(numbers, n_folds, seed):
+    X = np.column_stack((numbers, numbers)).astype(float)
+    y = np.array(numbers) % 3 == 0
+    fold = stratified_folds(y, copies(X), n_folds, np.random.default_rng(seed))
+    for number in set(numbers):
+        assert np.unique(fold[np.array(numbers) == number]).size == 1
+    for label in (True, False):
+        groups = np.unique(np.array(numbers)[y == label])
+        groups_in_fold = [np.unique(np.array(numbers)[(y == label) & (fold == k)]).size for k in range(n_folds)]
+        assert sum(groups_in_fold) == groups.size
+        assert max(groups_in_fold) - min(groups_in_fold) <= 1
+
+
+def test_copies_with_different_labels_share_a_fold():
+    X = np.repeat(np.arange(10.0), 2)[:, None]
+    y = np.tile([True, False], 10)
+    fold = stratified_folds(y, copies(X), 5, np.random.default_rng(0))
+    assert (fold[::2] == fold[1::2]).all()
+
+
+def test_every_row_is_held_out_once_a_repeat_and_never_trained_on_then():
+    X, y = rows(60)
+    X = np.vstack((X, X))  # every row twice
+    y = np.concatenate((y, y))
+    held_out = []
+
+    class Watcher(ByColumn):
+        def fit(self, X, y):
+            self.seen = set(map(tuple, X))
+            return self
+
+        def decision_function(self, X):
+            assert not self.seen & set(map(tuple, X))
+            held_out.extend(map(tuple, X))
+            return X[:, 0]
+
+    makers = {"watched": lambda region, seed: Watcher(0)}
+    values = cross_validate(makers, X, y, copies(X), CORNER, 4, 3, np.random.default_rng(0))
+    assert values["watched"].shape == (12,)
+    assert sorted(held_out) == sorted(map(tuple, np.tile(X, (3, 1))))
+
+
+# ---------------------------------------------------------------------------------------------------------- the test
+
+
+def test_the_corrected_test_is_the_t_test_with_a_larger_variance():
+    differences = np.random.default_rng(0).normal(0.1, 0.2, size=10)
+    found = corrected_comparison(differences, n_folds=5)
+    plain = stats.ttest_1samp(differences, 0.0)
+    shrink = np.sqrt((1 / 10) / (1 / 10 + 1 / 4))
+    assert found.difference == pytest.approx(differences.mean())
+    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(plain.statistic) * shrink, 9))
+    low, high = plain.confidence_interval(0.95)
+    assert (found.high - found.low) == pytest.approx((high - low) / shrink)
+
+
+@pytest.mark.parametrize(("value", "p_value"), [(0.0, 1.0), (0.1, 0.0)])
+def test_equal_differences_leave_no_doubt(value, p_value):
+    found = corrected_comparison(np.full(4, value), n_folds=4)
+    assert (found.difference, found.low, found.high, found.p_value) == (value, value, value, p_value)
+
+
+def test_without_a_difference_the_verdict_is_seldom_that_there_is_one():
+    outcomes = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        y = np.arange(300) % 5 == 0
+        outcomes.append(advice_by_columns(rng.normal(size=(300, 3)) + 2.0 * y[:, None], y, seed).outcome)
+    wrong = sum(outcome != "no difference found" for outcome in outcomes)
+    assert wrong <= 15  # more than 15 of 200 would happen in 4 % of the cases if each were wrong with probability 5 %
+    assert outcomes.count("too few positives to tell") == 0
+
+
+@pytest.mark.parametrize(("strength", "outcome"), [([1.0, 1.0, 3.0], "helps"), ([1.0, 3.0, 1.0], "hurts")])
+def test_a_clear_difference_is_found(strength, outcome):
+    y = np.arange(2000) % 5 == 0
+    noise = np.random.default_rng(0).normal(size=(2000, 3))
+    found = advice_by_columns(noise + y[:, None] * strength, y)
+    assert found.outcome == outcome
+    assert found.verdict.startswith(outcome.capitalize())
+    assert (found.over_balanced.difference > 0) == (outcome == "helps")
+
+
+def test_better_than_one_cross_entropy_alone_is_no_help():
+    y = np.arange(2000) % 5 == 0
+    noise = np.random.default_rng(0).normal(size=(2000, 3))
+    noise[:, 2] = noise[:, 1]
+    found = advice_by_columns(noise + y[:, None] * [1.0, 3.0, 3.0], y)
+    assert found.over_plain.p_value < 0.05
+    assert found.outcome == "no difference found"
+    assert "against balanced cross-entropy" in found.verdict
+
+
+# ------------------------------------------------------------------------------------------------------- the function
+
+
+def test_few_positives_are_said_to_be_few():
+    X, y = rows(100, share=0.2)
+    found = advise(X, y, alpha=0.3, beta=0.3, n_folds=2, n_repeats=1, random_state=0)
+    assert found.n_hard_positive < 10
+    assert found.outcome == "too few positives to tell"
+    assert f"({found.n_positive} positives, {found.n_hard_positive} of them in the region)" in found.verdict
+
+
+def test_a_seed_decides_everything():
+    X, y = rows()
+    first, second, third = (
+        advise(X, y, alpha=0.3, beta=0.3, n_folds=3, n_repeats=1, random_state=seed)
+        for seed in (1, np.random.default_rng(1), 2)
+    )
+    assert first == second
+    assert first != third
+
+
+def test_fewer_folds_where_the_region_would_select_nobody():
+    X, y = rows(120)
+    y[np.flatnonzero(y)[12:]] = False
+    lines = []
+    found = advise(X, y, alpha=0.3, beta=0.3, n_folds=5, n_repeats=2, random_state=0, progress=lines.append)
+    assert found.n_folds == 3  # 4 positives a fold, of which the region selects 1
+    assert len(lines) == 6
+    assert lines[-1] == "fold 3 of 3, repeat 2 of 2"
+
+
+@pytest.mark.parametrize("model", ["mlp", "lightgbm"])
+def test_other_families(model, monkeypatch):
+    if model == "lightgbm":
+        pytest.importorskip("lightgbm")
+    short = partial(advice.TPAUCClassifier, cross_entropy_steps=20)
+    monkeypatch.setattr(advice, "TPAUCClassifier", short)  # a converged network takes too long for a test
+    X, y = rows(150)
+    found = advise(X, y, alpha=0.5, beta=0.5, model=model, n_folds=2, n_repeats=1, random_state=0)
+    assert found.model == model
+    for interval in (found.plain, found.balanced, found.region):
+        assert 0.0 <= interval.low <= interval.estimate <= interval.high <= 1.0
+
+
+def test_preprocessing_is_fitted_inside_the_folds_and_left_alone():
+    X, y = rows()
+    scaler = StandardScaler()
+    by_scaler = advise(pd.DataFrame(X), y, alpha=0.3, beta=0.3, n_folds=2, preprocessing=scaler, random_state=0)
+    assert not hasattr(scaler, "mean_")
+    assert 0.0 <= by_scaler.region.estimate <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": "forest"}, "model must be one of 'linear', 'mlp', 'lightgbm', got 'forest'"),
+        ({"n_folds": 1}, "n_folds must be at least 2, got 1"),
+        ({"n_repeats": 0}, "n_repeats must be at least 1, got 0"),
+        ({"alpha": 0.0}, "alpha must be a share in"),
+        ({"y": np.zeros(300)}, "y has no positive example"),
+        ({"y": np.full(300, 2)}, "y must hold only 0/1 or only -1/1"),
+        ({"y": np.ones(299)}, "X and y must have equal length, got 300 and 299"),
+        ({"X": np.full((300, 3), np.nan)}, "Input contains NaN"),
+        ({"y": np.arange(300) < 5}, "alpha=0.3 selects none of the 2 positive examples"),
+        ({"X": np.ones((300, 3))}, "each class needs at least 2 rows that are no copies"),
+    ],
+)
+def test_mistakes_are_explained(change, message):
+    X, y = rows()
+    with pytest.raises(ValueError, match=message):
+        advise(**({"X": X, "y": y, "alpha": 0.3, "beta": 0.3} | change))
+
+
+# -------------------------------------------------------------------------------------------------------- the command
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Return a file with numbers, text, gaps and a column that only names the rows."""
+    X, y = rows(240)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.loc[::7, "a"] = np.nan
+    frame["town"] = np.where(np.arange(240) % 3, "Ulm", "Bonn")
+    frame["id"] = np.arange(240)
+    frame["ill"] = np.where(y, "yes", "no")
+    path = tmp_path_factory.mktemp("advice") / "patients.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+OPTIONS = ["--target", "ill", "--positive", "yes", "--drop", "id", "--alpha", "0.3", "--beta", "0.3", "--folds", "2"]
+
+
+def test_the_command_says_what_the_function_found(table):
+    shown = run("advise", table, *OPTIONS, "--repeats", "1")
+    assert shown.exit_code == 0, shown.stderr
+    assert "tpauc: fold 2 of 2, repeat 1 of 1\n" in shown.stderr
+    document = json.loads(run("advise", table, *OPTIONS, "--repeats", "1", "--json").stdout)
+    assert document["verdict"] in shown.stdout
+    assert f"{document['region']['estimate']:.4f}" in shown.stdout
+    assert document["n_positive"] == int((pd.read_csv(table)["ill"] == "yes").sum())
+    assert {"plain", "balanced", "region", "over_plain", "over_balanced", "outcome"} <= set(document)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--target", "sick", "--alpha", "0.3", "--beta", "0.3"], 2, "sick"),
+        (["--target", "ill", "--alpha", "0.3", "--beta", "0.3"], 2, "--positive"),
+        ([*OPTIONS, "--model", "forest"], 2, "forest"),
+        ([*OPTIONS, "--repeats", "0"], 2, "--repeats"),
+        ([*OPTIONS, "--alpha", "0.01"], 1, "alpha=0.01 selects none of the"),
+    ],
+)
+def test_a_mistake_is_one_line(table, arguments, code, message):
+    failed = run("advise", table, *arguments)
+    assert failed.exit_code == code, failed.stderr
+    assert failed.stderr.count("\n") == 1
+    assert message in failed.stderr

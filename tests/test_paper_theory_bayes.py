@@ -1,0 +1,324 @@
+"""Inconsistency of OPAUC and TPAUC, and Bayes scoring (Theorems 2 and 3), on curves and populations that are known."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tpauc import auc_score, opauc_score, tpauc_score
+from tpauc.metrics import tpr_dependent_opauc
+from tpauc.paper.theory.bayes import (
+    bayes_tpauc,
+    middle_order_loss,
+    risk_terms,
+    shuffled_within,
+    three_sets,
+    uncut_region,
+    weakly_consistent,
+)
+from tpauc.paper.theory.inconsistency import (
+    CROSSING_CURVES,
+    REGION,
+    Curve,
+    compare,
+    order_by_opauc,
+    pair_against,
+    pieces,
+)
+from tpauc.paper.theory.populations import BENT_BORDER, TWO_KINDS_OF_HARD, FinitePopulation, NormalBlob, PlaneMixture
+from tpauc.paper.theory.roc_areas import (
+    curve_opauc,
+    curve_tpauc,
+    curve_tpr_dependent_opauc,
+    entry_rate,
+    printed_tpauc,
+)
+from tpauc.region import Region
+from tpauc.reporting.curves import roc_vertices
+
+ROUNDING = 1e-12  # of sums of at most a few thousand shares
+shares = st.sampled_from([0.1, 0.2, 0.3, 0.5, 0.7, 1.0])
+
+
+def random_population(seed, kinds=8):
+    rng = np.random.default_rng(seed)
+    return FinitePopulation(rng.random(kinds), rng.random(kinds))
+
+
+# ----------------------------------------------------------------------------------------------- areas under curves
+
+
+@given(seed=st.integers(0, 10**6), alpha=shares, beta=shares)
+@settings(deadline=None, max_examples=40)
+def test_areas_under_a_curve_equal_the_metrics_of_its_scores(seed, alpha, beta):
+    rng = np.random.default_rng(seed)
+    y = np.repeat([1, 0], [20, 30])  # all shares select whole numbers of both classes
+    scores = rng.permutation(50) + 10.5 * y
+    curve, region = roc_vertices(y == 1, scores), Region(alpha, beta)
+    # The curve of distinct scores is made of steps, where mean over pairs and area agree.
+    assert curve_tpauc(*curve, region) == pytest.approx(
+        tpauc_score(y, scores, alpha=alpha, beta=beta, normalize=False), abs=ROUNDING
+    )
+    assert curve_opauc(*curve, lower=0.0, upper=beta) == pytest.approx(
+        opauc_score(y, scores, beta=beta, normalize=False), abs=ROUNDING
+    )
+    assert curve_opauc(*curve, lower=0.0, upper=1.0) == pytest.approx(auc_score(y, scores), abs=ROUNDING)
+    assert curve_tpr_dependent_opauc(*curve, region) == pytest.approx(
+        tpr_dependent_opauc(y, scores, alpha=alpha, beta=beta, normalize=False), abs=ROUNDING
+    )
+
+
+@given(height=st.floats(0.05, 0.95), alpha=shares, beta=st.sampled_from([0.2, 0.5, 0.9]))
+@settings(deadline=None, max_examples=40)
+def test_the_printed_formula_is_right_only_for_curves_that_reach_the_region(height, alpha, beta):
+    curve, region = ([0.0, 0.5, 1.0], [0.0, height, 1.0]), Region(alpha, beta)
+    printed, area = printed_tpauc(*curve, region), curve_tpauc(*curve, region)
+    if entry_rate(*curve, region) <= beta:
+        assert printed == pytest.approx(area, abs=ROUNDING)
+    else:
+        assert area == 0.0
+        assert printed > 0.0
+
+
+def test_by_the_printed_formula_chance_is_nearly_perfect():
+    region = Region(0.3, 0.3)
+    assert printed_tpauc([0, 1], [0, 1], region) / region.area == pytest.approx(8 / 9)
+    # ... and a worse curve better than it
+    worse = [0.0, 0.6, 1.0], [0.0, 0.1, 1.0]
+    assert printed_tpauc(*worse, region) > region.area
+
+
+@pytest.mark.parametrize(
+    ("fpr", "tpr", "message"),
+    [
+        ([0.0, 0.5], [0.0, 1.0], "fpr must rise from 0 to 1"),
+        ([0.0, 1.0], [0.1, 1.0], "tpr must rise from 0 to 1"),
+        ([0.0, 0.6, 0.4, 1.0], [0.0, 0.1, 0.2, 1.0], "fpr must rise"),
+        ([0.0, 1.0], [0.0, 0.5, 1.0], "equal length"),
+        ([0.0, float("nan"), 1.0], [0.0, 0.5, 1.0], "finite"),
+    ],
+)
+def test_what_is_no_curve_is_refused(fpr, tpr, message):
+    with pytest.raises(ValueError, match=message):
+        curve_tpauc(fpr, tpr, REGION)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-0.1, 0.5), (0.6, 0.5), (0.0, 1.1)])
+def test_limits_outside_the_plot_are_refused(lower, upper):
+    with pytest.raises(ValueError, match="0 <= lower <= upper <= 1"):
+        curve_opauc([0, 1], [0, 1], lower=lower, upper=upper)
+
+
+# ------------------------------------------------------------------------------------------------------ inconsistency
+
+
+def test_the_two_measures_order_the_crossing_curves_differently():
+    found = compare(*CROSSING_CURVES)
+    assert found.tpauc[0] > found.tpauc[1]
+    assert found.tpr_dependent_opauc[0] < found.tpr_dependent_opauc[1]
+    assert found.inconsistent
+    assert not compare(CROSSING_CURVES[0], CROSSING_CURVES[0]).inconsistent
+
+
+def test_scores_drawn_from_the_curves_show_the_same():
+    n = 2000
+    y = np.repeat([1, 0], n)
+    values = []
+    for curve in CROSSING_CURVES:
+        places = (np.arange(n) + 0.5) / n
+        # With negatives spread evenly, a positive at quantile q of its class scores 1 - FPR where TPR = q.
+        positives = 1.0 - np.interp(places, curve.tpr, curve.fpr)
+        scores = np.append(positives, places)
+        settings_ = {"alpha": REGION.alpha, "beta": REGION.beta, "normalize": False}
+        values.append((tpauc_score(y, scores, **settings_), tpr_dependent_opauc(y, scores, **settings_)))
+    found = compare(*CROSSING_CURVES)
+    for (tpauc, opauc), *expected in zip(values, found.tpauc, found.tpr_dependent_opauc, strict=True):
+        assert [tpauc, opauc] == pytest.approx(expected, abs=2 / n)  # a step of the sample's curve is 1/n wide
+
+
+def test_the_areas_of_the_sketch_add_up():
+    s5, s6, s7, s8 = pieces(*CROSSING_CURVES)
+    found = compare(*CROSSING_CURVES)
+    assert found.tpauc == pytest.approx((s6 + s7, s5 + s7))
+    assert s5 < s6 < s5 + s8
+    # S9, the rest of both rectangles, is common, so the difference is that of the paper's condition.
+    assert found.tpr_dependent_opauc[1] - found.tpr_dependent_opauc[0] == pytest.approx(s5 + s8 - s6)
+
+
+def test_the_sketch_needs_the_second_curve_to_enter_first():
+    with pytest.raises(ValueError, match="enter the region first"):
+        pieces(*reversed(CROSSING_CURVES))
+
+
+@given(lower=st.floats(0.0, 0.59), alpha=st.floats(0.05, 0.95))
+@settings(deadline=None, max_examples=60)
+def test_no_fixed_lower_limit_agrees_with_tpauc(lower, alpha):
+    region = Region(alpha, 0.6)
+    first, second = pair_against(lower, region)
+    assert curve_tpauc(*first, region) > curve_tpauc(*second, region)
+    assert order_by_opauc(first, second, lower=lower, upper=0.6) < 0.0
+
+
+def test_a_lower_limit_beyond_beta_is_refused():
+    with pytest.raises(ValueError, match="lower must be in"):
+        pair_against(0.6)
+
+
+def test_a_curve_gives_its_heights():
+    assert Curve((0.0, 1.0), (0.0, 1.0)).height(np.array([0.25])).tolist() == [0.25]
+
+
+# ------------------------------------------------------------------------------------------------------------ Bayes
+
+
+def test_no_order_of_five_kinds_passes_eta_in_any_region():
+    population = random_population(0, kinds=5)
+    regions = [Region(a, b) for a in (0.1, 0.35, 0.8, 1.0) for b in (0.1, 0.35, 0.8, 1.0)]
+    limits = [bayes_tpauc(population, region) for region in regions]
+    for order in itertools.permutations(range(5)):
+        for region, limit in zip(regions, limits, strict=True):
+            assert population.tpauc(np.array(order), region) <= limit + ROUNDING
+
+
+@given(seed=st.integers(0, 10**6), levels=st.integers(1, 8), alpha=shares, beta=shares)
+@settings(deadline=None, max_examples=60)
+def test_no_scorer_passes_eta_ties_included(seed, levels, alpha, beta):
+    population, region = random_population(seed), Region(alpha, beta)
+    scores = np.random.default_rng(seed + 1).integers(levels, size=8)
+    assert population.tpauc(scores, region) <= bayes_tpauc(population, region) + ROUNDING
+
+
+def test_a_scorer_other_than_eta_is_worse_where_it_counts():
+    population = FinitePopulation([1, 2, 3, 4], [4, 3, 2, 1])
+    assert population.tpauc([0, 2, 1, 3], Region(0.8, 0.8)) < bayes_tpauc(population, Region(0.8, 0.8)) - 0.01
+
+
+@pytest.mark.parametrize("mixture", [TWO_KINDS_OF_HARD, BENT_BORDER])
+def test_the_cells_stand_for_the_distribution(mixture):
+    region = Region(0.3, 0.3)
+    points, population = mixture.cells(120)
+    sample, labels = mixture.sample(4000, 4000, np.random.default_rng(0))
+    estimate = tpauc_score(labels, mixture.eta(sample), alpha=0.3, beta=0.3)
+    # The standard error with 1200 hard positives is about 0.012.
+    assert bayes_tpauc(population, region) == pytest.approx(estimate, abs=0.05)
+    # Only the order of eta counts, and it does not depend on the prior.
+    assert population.tpauc(mixture.eta(points), region) == pytest.approx(bayes_tpauc(population, region), abs=1e-9)
+    assert bayes_tpauc(mixture.cells(60)[1], region) == pytest.approx(bayes_tpauc(population, region), abs=1e-3)
+
+
+def test_population_agrees_with_repeated_rows():
+    population, scores = FinitePopulation([1, 3, 2], [4, 1, 1]), np.array([0.1, 0.7, 0.4])
+    rows = np.repeat(np.tile(scores, 2), [1, 3, 2, 4, 1, 1])
+    assert population.tpauc(scores, Region(1.0, 1.0)) == pytest.approx(auc_score([1] * 6 + [0] * 6, rows))
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "message"),
+    [
+        ([1, -1], [1, 1], "positive must be non-negative"),
+        ([0, 0], [1, 1], "positive must be non-negative with a positive sum"),
+        ([1, 1], [1, 1, 1], "equal length"),
+        ([], [], "positive must be non-negative"),
+    ],
+)
+def test_what_is_no_population_is_refused(positive, negative, message):
+    with pytest.raises(ValueError, match=message):
+        FinitePopulation(positive, negative)
+
+
+def test_a_mixture_checks_its_shares_and_prior():
+    blob = NormalBlob(0.5, (0.0, 0.0), 1.0)
+    with pytest.raises(ValueError, match=r"shares of positives must add up to 1, got 0\.5"):
+        PlaneMixture((blob,), (blob, blob), prior=0.1)
+    with pytest.raises(ValueError, match="share must be a share"):
+        NormalBlob(0.0, (0.0, 0.0), 1.0)
+    with pytest.raises(ValueError, match="spread must be above 0"):
+        NormalBlob(0.5, (0.0, 0.0), 0.0)
+    with pytest.raises(ValueError, match="prior"):
+        PlaneMixture((blob, blob), (blob, blob), prior=1.0)
+
+
+def test_scores_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="equal length"):
+        random_population(0).tpauc([1.0, 2.0], REGION)
+
+
+# ---------------------------------------------------------------------------------------------- Theorems 2 and 3
+
+
+def uncut(seed):
+    population = random_population(seed, kinds=30)
+    return population, uncut_region(population, Region(0.5, 0.5))
+
+
+@given(seed=st.integers(0, 10**6), part=st.sampled_from(["top", "bottom"]))
+@settings(deadline=None, max_examples=30)
+def test_the_order_outside_the_middle_does_not_count(seed, part):
+    population, region = uncut(seed)
+    scores = shuffled_within(population, region, part, 200, np.random.default_rng(seed))
+    assert weakly_consistent(population, scores, region)
+    assert population.tpauc(scores, region) == pytest.approx(bayes_tpauc(population, region), abs=ROUNDING)
+    assert middle_order_loss(population, scores, region) == 0.0
+
+
+@given(seed=st.integers(0, 10**6), moves=st.integers(0, 300))
+@settings(deadline=None, max_examples=40)
+def test_the_order_inside_the_middle_costs_what_theorem_3_says(seed, moves):
+    population, region = uncut(seed)
+    scores = shuffled_within(population, region, "middle", moves, np.random.default_rng(seed))
+    loss = bayes_tpauc(population, region) - population.tpauc(scores, region)
+    assert middle_order_loss(population, scores, region) == pytest.approx(loss, abs=ROUNDING)
+    changed = not np.array_equal(np.argsort(scores), np.argsort(population.eta))
+    assert (loss > ROUNDING) == changed
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(deadline=None, max_examples=40)
+def test_theorem_2_counts_the_pairs_of_top_and_bottom_twice(seed):
+    population, region = uncut(seed)
+    scores = shuffled_within(population, region, "middle", 50, np.random.default_rng(seed))
+    terms = risk_terms(population, scores, region)
+    risk = region.area * (1.0 - population.tpauc(scores, region))
+    assert terms.risk == pytest.approx(risk, abs=ROUNDING)
+    assert terms.printed - risk == pytest.approx(terms.top_and_bottom, abs=ROUNDING)
+    assert terms.top_and_bottom > 0.0
+
+
+def test_eta_minimises_the_printed_sum_as_well():
+    population = FinitePopulation([0.5, 1.0, 2.0, 3.0, 3.5], [3.5, 3.0, 2.0, 1.0, 0.5])
+    region = uncut_region(population, Region(0.5, 0.5))
+    best = risk_terms(population, population.eta, region).printed
+    others = 0
+    for order in itertools.permutations(range(5)):
+        scores = np.array(order)
+        fpr, tpr = population.roc(scores)
+        cut = min(abs(tpr - (1 - region.alpha))) > ROUNDING or min(abs(fpr - region.beta)) > ROUNDING
+        if not cut and curve_tpauc(fpr, tpr, region) > 0.0:
+            others += 1
+            assert risk_terms(population, scores, region).printed >= best - ROUNDING
+    assert others > 1
+
+
+def test_a_curve_that_misses_the_region_has_no_three_sets():
+    population = random_population(0)
+    with pytest.raises(ValueError, match="misses"):
+        three_sets(population, -population.eta, Region(0.2, 0.2))
+
+
+def test_an_unknown_set_and_scores_of_another_length_are_refused():
+    population, region = uncut(0)
+    with pytest.raises(ValueError, match="part must be one of 'top', 'middle', 'bottom', got 'left'"):
+        shuffled_within(population, region, "left", 1, np.random.default_rng(0))
+    for function in (three_sets, middle_order_loss, risk_terms):
+        with pytest.raises(ValueError, match="equal length"):
+            function(population, [1.0, 2.0], region)
+
+
+def test_every_kind_is_in_one_set():
+    population, region = uncut(3)
+    sets = three_sets(population, population.eta, region)
+    assert (np.sum(sets, axis=0) == 1).all()
+    assert population.positive[sets.top].sum() == pytest.approx(1.0 - region.alpha)
+    assert population.negative[sets.bottom].sum() == pytest.approx(1.0 - region.beta)

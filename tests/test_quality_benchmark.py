@@ -1,0 +1,242 @@
+"""The benchmark of quality: splits, the file of runs, the choice by validation, the statistics, and a whole run."""
+
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tpauc.region import Region
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+CORNER = Region(0.3, 0.3)
+PLAIN, BALANCED, OURS = "cross-entropy", "balanced cross-entropy", "ours"
+
+
+@pytest.fixture(scope="module")
+def quality():
+    """Return the modules of the benchmark by the last part of their names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCHMARKS))
+        names = ("tables", "runs", "training", "methods", "summary", "markdown", "plot")
+        return SimpleNamespace(**{name: import_module(f"quality_{name}") for name in names})
+
+
+def run_of(quality, method, value, *, table="a", seed=0, seconds=1.0, positives=300, note=""):
+    return quality.runs.Run(
+        table, 1000, positives, 5, "linear", method, seed, 0.3, 0.3, value, seconds, "", note, "v", "c"
+    )
+
+
+def save(path, n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.3
+    np.savez(path, X=(rng.normal(size=(n, 3)) + y[:, None]).astype(np.float32), y=y.astype(np.uint8))
+
+
+# ------------------------------------------------------------------------------------------------------------- splits
+
+
+def test_copies_are_on_one_side_and_classes_keep_their_share(quality):
+    random = np.random.default_rng(0)
+    group = random.integers(400, size=1000)
+    group = np.unique(group, return_inverse=True)[1]
+    positive = random.random(1000) < 0.2
+    in_test = quality.tables.rows_to_test(positive, group, np.random.default_rng(1))
+    for number in range(int(group.max()) + 1):
+        assert np.unique(in_test[group == number]).size == 1
+    # Groups hold 2.5 rows in the mean, and mixed ones are split by whether they hold a positive.
+    assert in_test.mean() == pytest.approx(0.3, abs=0.02)
+    assert in_test[positive].mean() == pytest.approx(0.3, abs=0.1)
+
+
+def test_a_table_is_read_from_npz_and_from_csv(quality, tmp_path):
+    save(tmp_path / "one.npz")
+    (tmp_path / "two.csv").write_text("town,size,ill\n" + "Ulm,1,1\nBonn,,0\nUlm,3,1\nBonn,4,0\n" * 30)
+    (tmp_path / "notes.txt").write_text("not a table")
+    found = quality.tables.find(tmp_path)
+    assert [path.name for path in found] == ["one.npz", "two.csv"]
+    split = quality.tables.read(found[0], "y").split(0)
+    assert split.train_rows.shape[1] == 3
+    table = quality.tables.read(found[1], "ill")
+    assert table.n_positive == 60
+    assert np.unique(table.group).size == 4
+    with pytest.raises(SystemExit, match="has no table three; it has one, two"):
+        quality.tables.find(tmp_path, ["three"])
+
+
+def test_regions_are_left_out_where_they_hold_too_few_positives(quality, tmp_path):
+    save(tmp_path / "one.npz", n=200)
+    table = quality.tables.read(tmp_path / "one.npz", "y")
+    assert table.allows(Region(0.5, 0.5))
+    assert not table.allows(Region(0.1, 0.5))
+
+
+# --------------------------------------------------------------------------------------------------------------- runs
+
+
+def test_runs_come_back_and_the_last_one_counts(quality, tmp_path):
+    path = tmp_path / "new" / "quality-x.csv"
+    first = run_of(quality, OURS, 0.5, note='a "note", with commas')
+    for run in (first, run_of(quality, PLAIN, math.nan), replace(first, value=0.25)):
+        quality.runs.append(path, run)
+    found = quality.runs.read([path])
+    assert len(found) == 2
+    assert found[first.key] == replace(first, value=0.25)
+    assert not found[run_of(quality, PLAIN, 0.0).key].measured
+    assert path.read_text().count("table,") == 1
+
+
+@pytest.mark.parametrize("kept", [5, 20, 40])
+def test_a_line_cut_short_is_run_again(quality, tmp_path, kept):
+    path = tmp_path / "quality-x.csv"
+    runs = [run_of(quality, OURS, 0.5, seed=seed) for seed in range(3)]
+    quality.runs.append(path, runs[0])
+    whole = path.stat().st_size
+    quality.runs.append(path, runs[1])
+    path.write_bytes(path.read_bytes()[: whole + kept])
+    assert list(quality.runs.read([path])) == [runs[0].key]
+    quality.runs.append(path, runs[2])
+    assert list(quality.runs.read([path])) == [runs[0].key, runs[2].key]
+
+
+# ---------------------------------------------------------------------------------------------------------- training
+
+
+def test_the_choice_is_the_highest_mean_and_of_equals_the_shortest(quality):
+    training = quality.training
+    y = np.arange(20) < 10
+    good, bad = y.astype(float), -y.astype(float)
+    diverged = np.full(20, np.nan)
+
+    def trained(**special):
+        scores = dict.fromkeys(training.LENGTHS, bad) | {int(key[1:]): value for key, value in special.items()}
+        return training.Trained(scores, 1.0)
+
+    chosen = training.choose({None: [trained(e4=good, e16=good, e2=diverged)]}, [y], [CORNER])
+    assert chosen == {CORNER: training.Choice(None, 4)}
+    chosen = training.choose({0.3: [trained()], 3.0: [trained(e1=good)]}, [y], [CORNER])
+    assert chosen == {CORNER: training.Choice(3.0, 1)}
+    assert training.choose({None: [trained()]}, [y], [CORNER])[CORNER].epochs == 0
+
+
+def test_few_positives_are_held_out_by_more_folds(quality):
+    fold = np.arange(1000) % 5
+    few, many = np.arange(1000) < 50, np.ones(1000, dtype=bool)
+    assert quality.training.folds_to_run(few, fold) == [0, 1, 2, 3, 4]
+    assert quality.training.folds_to_run(many, fold) == [0]
+
+
+def test_a_method_that_cannot_run_says_why(quality, tmp_path, monkeypatch):
+    save(tmp_path / "one.npz")
+    problem = quality.methods.Problem(quality.tables.read(tmp_path / "one.npz", "y").split(0), "linear", 0)
+
+    def missing(name):
+        raise quality.methods.NotMeasured(f"peer not installed: {name}")
+
+    monkeypatch.setattr(quality.methods.losses.peers, "module", missing)
+    (outcome,) = quality.methods.outcomes(problem, "LibAUC KL", [CORNER])
+    assert outcome.scores is None
+    assert outcome.note == "peer not installed: libauc.losses"
+
+
+# --------------------------------------------------------------------------------------------------------- statistics
+
+
+def test_the_paired_test_is_scipys(quality):
+    first, second = np.random.default_rng(0).normal(size=(2, 5))
+    found = quality.summary.paired(dict(enumerate(first)), dict(enumerate(second)))
+    expected = stats.ttest_rel(first, second)
+    low, high = expected.confidence_interval(0.95)
+    assert found == pytest.approx(((first - second).mean(), low, high, expected.pvalue))
+
+
+def results(quality, values, **options):
+    runs = [
+        run_of(quality, method, value, table=table, seed=seed, **options.get(method, {}))
+        for (table, method), by_seed in values.items()
+        for seed, value in enumerate(by_seed)
+    ]
+    return quality.summary.Results(runs, "linear", CORNER)
+
+
+VALUES = {
+    ("a", PLAIN): [0.50, 0.52, 0.51],
+    ("a", BALANCED): [0.40, 0.41, 0.42],
+    ("a", OURS): [0.60, 0.62, 0.63],
+    ("b", PLAIN): [0.30, 0.31, 0.32],
+    ("b", BALANCED): [0.35, 0.37, 0.36],
+    ("b", OURS): [0.30, 0.33, 0.31],
+}
+
+
+def test_hindsight_takes_the_better_cross_entropy_of_each_table(quality):
+    found = results(quality, VALUES)
+    assert found.mean(quality.summary.HINDSIGHT) == pytest.approx((0.51 + 0.36) / 2)
+    assert found.ranks() == {PLAIN: 2.5, BALANCED: 2.0, OURS: 1.5}
+    lines = {line.method: line for line in found.lines()}
+    assert lines[OURS].against == {PLAIN: (1, 0, 1), BALANCED: (1, 1, 0), quality.summary.HINDSIGHT: (1, 1, 0)}
+
+
+def test_time_is_counted_on_what_both_have_run(quality):
+    found = results(quality, VALUES, **{OURS: {"seconds": 4.0}})
+    assert found.time_ratio(OURS) == 4.0
+    assert math.isnan(found.time_ratio("unknown"))
+
+
+def test_requirements_are_held_against_the_runs(quality):
+    found = results(quality, VALUES, **{OURS: {"seconds": 40.0}})
+    reached = {line.text: line.reached for line in quality.summary.requirements(found)}
+    assert reached == {
+        "mean not below hindsight": True,
+        "significantly worse than hindsight on no table": False,
+        "at most 10x the time of plain cross-entropy": False,
+        "3 % above hindsight with 200 positives or more": True,
+        "higher mean than every other method": True,
+        "better mean rank than every other method": True,
+    }
+    assert quality.summary.requirements(results(quality, {("a", PLAIN): [0.5]})) == []
+
+
+def test_the_page_and_the_plot_show_all_of_it(quality, tmp_path):
+    runs = [
+        run_of(quality, method, value, table=table, seed=seed)
+        for (table, method), by_seed in VALUES.items()
+        for seed, value in enumerate(by_seed)
+    ]
+    text = quality.markdown.page([*runs, run_of(quality, "LibAUC KL", math.nan, note="peer not installed: libauc")])
+    assert "| *best cross-entropy with hindsight* | 0.4350 |" in text
+    assert "- LibAUC KL: peer not installed: libauc" in text
+    assert "| b | 300 | 0.3100 | 0.3600 | 0.3600 | 0.3133 (worse) |" in text
+    quality.plot.draw([quality.summary.Results(runs, "linear", CORNER)], tmp_path / "quality.png")
+    assert (tmp_path / "quality.png").read_bytes().startswith(b"\x89PNG")
+
+
+# ---------------------------------------------------------------------------------------------------------- whole run
+
+
+def test_a_run_goes_on_where_it_was(tmp_path):
+    (tmp_path / "data").mkdir()
+    save(tmp_path / "data" / "one.npz")
+    command = [sys.executable, BENCHMARKS / "quality.py", "--data-dir", tmp_path / "data", "--jobs", "1"]
+    command += ["--output", tmp_path / "results", "--families", "linear", "--regions", "0.3,0.3", "0.5,0.5"]
+    command += ["--methods", PLAIN, BALANCED, "square AUC", OURS, "--seeds", "0"]
+
+    def lines_after(*more):
+        done = subprocess.run([*map(str, command), *more], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        (path,) = (tmp_path / "results").glob("quality-*.csv")
+        assert "### Linear models: 1 tables" in done.stdout
+        return path.read_text().splitlines()
+
+    first = lines_after()
+    assert len(first) == 1 + 4 * 2
+    more = lines_after("--redo", OURS)  # and nothing else
+    assert more[: len(first)] == first
+    assert len(more) == len(first) + 2
