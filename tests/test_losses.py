@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pair_reference import PAIR_LOSS, PSI, pair_risk
-from tpauc import metrics, surrogates
+from tpauc import metrics, objective, surrogates
 from tpauc.losses import SquareAUCLoss, TPAUCLoss, WarmUp, empirical_risks
 from tpauc.surrogates import FromCallable, Hinge, SquaredHinge, Surrogate, as_surrogate
 from tpauc.weighting import Anchored, Exponential, Polynomial, Uniform, Weighting
@@ -104,6 +104,32 @@ def test_blocks_of_any_size_give_the_same(name, monkeypatch):
         monkeypatch.setattr(surrogates, "_BLOCK_PAIRS", pairs)
         for expected, found in zip(whole, value_and_gradient(loss, logits, labels), strict=True):
             torch.testing.assert_close(found, expected, **TIGHT)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 60, 1000])
+@pytest.mark.parametrize("surrogate", ["square", "hinge", SquaredHinge(margin=1.5)])
+@pytest.mark.parametrize("weighting", [Polynomial(3.0), Exponential(3.0), torch.sqrt], ids=["poly", "exp", "function"])
+def test_parts_of_a_large_batch_give_the_same(weighting, surrogate, rows, monkeypatch):
+    """Some parts lack a class; a function is differentiated by autograd inside the parts."""
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(61, generator=generator, dtype=torch.float64)
+    labels = torch.arange(61) < 20
+    loss = TPAUCLoss(weighting, Uniform(), surrogate=surrogate)
+    whole = value_and_gradient(loss, logits, labels)
+    monkeypatch.setattr(objective, "PART_ROWS", rows)
+    for expected, found in zip(whole, value_and_gradient(loss, logits, labels), strict=True):
+        torch.testing.assert_close(found, expected, **TIGHT)
+
+
+def test_the_loss_of_parts_may_be_asked_for_in_any_mode(monkeypatch):
+    monkeypatch.setattr(objective, "PART_ROWS", 2)
+    logits, labels, loss = torch.randn(9), torch.arange(9) % 2, TPAUCLoss(Exponential(3.0))
+    with torch.inference_mode():
+        inferred = loss(logits, labels)
+    with torch.no_grad():
+        without_gradient = loss(logits, labels)
+    assert inferred == without_gradient == loss(logits.requires_grad_(), labels)
+    assert not without_gradient.is_inference()
 
 
 def test_blocks_bound_the_memory(monkeypatch):

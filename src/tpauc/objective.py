@@ -11,16 +11,28 @@ backward only scales. A batch without one of the classes has no pairs: its value
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
 
 from tpauc.distributed import gather_columns, process_count
-from tpauc.surrogates import Batch, PowerRows, Surrogate, class_moments
-from tpauc.weighting import Hardness, RankWeighting, Weighting, Weights, constant
+from tpauc.surrogates import Batch, PairMean, PowerRows, Surrogate, class_moments, power_pair_mean
+from tpauc.weighting import (
+    Exponential,
+    Hardness,
+    Polynomial,
+    RankWeighting,
+    Uniform,
+    Weighting,
+    Weights,
+    constant,
+)
 
 SCORES = ("sigmoid", "logit")
+PART_ROWS = 1 << 17  # of a large batch at a time: some twenty vectors of that length fit into the cache of a processor
+CLOSED_FORMS = (Polynomial, Exponential, Uniform)  # other weightings are differentiated by autograd
 
 
 class PairObjective(NamedTuple):
@@ -43,7 +55,7 @@ class _PairRisk(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> torch.Tensor:
         with _full_precision(logits.device):
-            mean = objective.surrogate.pair_mean(as_batch(logits, y, objective))
+            mean = _pair_mean(logits, y, objective)
             n_processes = process_count(objective.across_processes)
         ctx.save_for_backward(mean.by_logit if n_processes == 1 else mean.by_logit * n_processes)
         return mean.value
@@ -53,6 +65,25 @@ class _PairRisk(torch.autograd.Function):
         _refuse_second_derivative()
         (gradient,) = ctx.saved_tensors
         return gradient * grad_output, None, None
+
+
+def _pair_mean(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> PairMean:
+    """Return the pair mean, of a large batch in parts where moments of its parts add up."""
+    sides, kernel = (objective.positive, objective.negative), objective.surrogate.kernel_on_scores()
+    if kernel is None or objective.scores == "logit" or any(isinstance(side, RankWeighting) for side in sides):
+        return objective.surrogate.pair_mean(as_batch(logits, y, objective))
+    return power_pair_mean(
+        (as_batch(*part, objective) for part in _parts(logits, y)),
+        kernel,
+        objective.across_processes,
+        records_nothing=all(isinstance(side, CLOSED_FORMS) for side in sides),
+    )
+
+
+def _parts(logits: torch.Tensor, y: torch.Tensor) -> Iterable[tuple[torch.Tensor, torch.Tensor]]:
+    if len(y) <= PART_ROWS:
+        return [(logits, y)]
+    return zip(torch.split(logits, PART_ROWS), torch.split(y, PART_ROWS), strict=True)
 
 
 def _full_precision(device: torch.device) -> AbstractContextManager[Any]:
@@ -70,8 +101,8 @@ def _refuse_second_derivative() -> None:
 
 def as_batch(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> Batch:
     """Return the hardness of examples with the given logits, and their weights, each class by its own weighting."""
-    members = torch.stack((y, constant(1.0, y) - y))
-    hardness = Hardness.of(torch.sub(members[1], y).mul_(logits))  # u = -z for a positive, z for a negative
+    negative_y = constant(1.0, y) - y
+    hardness = Hardness.of(torch.sub(negative_y, y).mul_(logits))  # u = -z for a positive, z for a negative
     positive, negative = objective.positive, objective.negative
     if positive == negative and not isinstance(positive, RankWeighting):
         weights = positive.weigh(hardness)
@@ -81,7 +112,8 @@ def as_batch(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) ->
             _weights_in_class(hardness, y < 0.5, negative, objective.across_processes),
             y,
         )
-    return Batch(hardness, weights, members, objective.scores, objective.across_processes)
+    members = torch.stack((y, negative_y))
+    return Batch(hardness, weights, y, members, objective.scores, objective.across_processes)
 
 
 def _weights_in_class(
@@ -126,9 +158,10 @@ class _HardnessMoments(torch.autograd.Function):
         ctx: Any, logits: torch.Tensor, y: torch.Tensor, objective: PairObjective
     ) -> tuple[torch.Tensor, torch.Tensor]:
         with _full_precision(logits.device):
-            ctx.batch = as_batch(logits, y, objective)
-            ctx.rows = PowerRows(ctx.batch)
-            ctx.moments = class_moments(ctx.rows.powers, ctx.batch)
+            ctx.across_processes = objective.across_processes
+            ctx.rows = PowerRows(as_batch(logits, y, objective))
+            sums, sizes = ctx.rows.sums()
+            ctx.moments = class_moments(sums, sizes, objective.across_processes)
         has_pairs = (ctx.moments.sizes > 0).all()
         ctx.mark_non_differentiable(has_pairs)
         return ctx.moments.value.reshape(-1), has_pairs
@@ -138,5 +171,5 @@ class _HardnessMoments(torch.autograd.Function):
         _refuse_second_derivative()
         with _full_precision(grad_output.device):
             coefficients = ctx.moments.per_example(grad_output.reshape(2, 3))
-            gradient = ctx.rows.turned(coefficients, ctx.batch)
-        return gradient * process_count(ctx.batch.across_processes), None, None
+            gradient = ctx.rows.turned(coefficients)
+        return gradient * process_count(ctx.across_processes), None, None

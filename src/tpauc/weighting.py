@@ -281,12 +281,10 @@ class Exponential(WeightingFunction):
         return Calibration(smooth=True, increasing=True, concave=True)
 
     def weigh(self, hardness: Hardness) -> Weights:
-        gamma, half, one = (constant(number, hardness.value) for number in (self.gamma, 0.5, 1.0))
-        scaled = hardness.value * gamma
-        decay = torch.neg(scaled).exp_()
-        bend = decay * scaled
-        # 1 - exp(-s) = tanh(s/2) (1 + exp(-s)): as exact near 0 as expm1, which takes several times as long.
-        return Weights(decay.add_(one).mul_(scaled.mul_(half).tanh_()), bend=bend)
+        scaled = hardness.value * constant(self.gamma, hardness.value)
+        lost = torch.neg(scaled).expm1_()  # exp(-gamma t) - 1
+        bend = torch.addcmul(scaled, scaled, lost)
+        return Weights(lost.neg_(), bend=bend)
 
 
 @dataclass(frozen=True)
