@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from quality_losses import Loss, Objective
-from tpauc.metrics import tpauc_score
+from tpauc.held_out import held_out_tpauc
 from tpauc.region import Region
 from tpauc.sampling import StratifiedBatchSampler
 
@@ -153,10 +153,7 @@ def value(positive: Labels, scores: Array, region: Region) -> float:
     """TPAUC; 0 for a training that has diverged. A region that selects nobody is judged on the one hardest example."""
     if not np.isfinite(scores).all():
         return 0.0
-    n_positive = int(positive.sum())
-    alpha = max(region.alpha, 1.0 / n_positive)
-    beta = max(region.beta, 1.0 / (positive.size - n_positive))
-    return tpauc_score(positive, scores, alpha=alpha, beta=beta)
+    return held_out_tpauc(positive, scores, region)
 
 
 def folds_to_run(positive: Labels, fold: NDArray[np.intp]) -> list[int]:

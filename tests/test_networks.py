@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from tpauc import bagging
+from tpauc.folds import row_folds
 from tpauc.metrics import tpauc_score
 from tpauc.networks import (
     ModuleBank,
@@ -231,7 +232,7 @@ def test_every_fold_has_both_classes_and_copies_stay_together(distinct):
     rng = np.random.default_rng(0)
     group = np.arange(600) % distinct
     X, y = rng.normal(size=(distinct, 2))[group], group % 2 == 1
-    fold = bagging.row_folds(X, y, 5, rng)
+    fold = row_folds(X, y, 5, rng)
     assert all(0 < y[fold == k].sum() < (fold == k).sum() for k in range(5))
     if distinct > 2:
         assert all(np.unique(fold[group == g]).size == 1 for g in range(distinct))

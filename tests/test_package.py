@@ -18,8 +18,8 @@ PACKAGE = ROOT / "src" / "tpauc"
 # From the lowest layer to the highest. A module may import lower layers, and its own layer without a cycle.
 LAYERS = [
     {"region", "validation", "distributed", "duality", "folds"},
-    {"metrics", "weighting", "surrogates"},
-    {"objective", "streaming", "sampling", "uncertainty", "large_samples"},
+    {"metrics", "weighting", "moments", "surrogates"},
+    {"objective", "streaming", "sampling", "uncertainty", "large_samples", "held_out"},
     {
         *("losses", "minimax", "baselines", "boosting"),
         # training on tables

@@ -30,7 +30,7 @@ from sklearn.utils import _safe_indexing, check_array
 
 from tpauc.estimator import TPAUCClassifier
 from tpauc.folds import copies, stratified_folds
-from tpauc.metrics import tpauc_score
+from tpauc.held_out import held_out_tpauc
 from tpauc.region import Region
 from tpauc.uncertainty import Comparison, Interval
 from tpauc.validation import (
@@ -250,7 +250,7 @@ def cross_validate(
             for name, maker in makers.items():
                 fitted = maker(region, seed).fit(_safe_indexing(X, train), positive[train].astype(np.int64))
                 scores = _scores(fitted, _safe_indexing(X, test))
-                values[name].append(_tpauc(positive[test], scores, region))
+                values[name].append(held_out_tpauc(positive[test], scores, region))
             if progress is not None:
                 progress(f"fold {number + 1} of {n_folds}, repeat {repeat + 1} of {n_repeats}")
     return {name: np.array(found) for name, found in values.items()}
@@ -268,14 +268,6 @@ def _scores(fitted: Any, X: Any) -> FloatArray:
     if hasattr(fitted, "decision_function"):
         return np.asarray(fitted.decision_function(X), dtype=np.float64)
     return np.asarray(fitted.predict_proba(X), dtype=np.float64)[:, 1]
-
-
-def _tpauc(positive: BoolArray, scores: FloatArray, region: Region) -> float:
-    """TPAUC of a fold; where copies left it so few rows that the region selects none, of the one hardest example."""
-    n_positive = int(positive.sum())
-    alpha = max(region.alpha, 1.0 / n_positive)
-    beta = max(region.beta, 1.0 / (positive.size - n_positive))
-    return tpauc_score(positive, scores, alpha=alpha, beta=beta)
 
 
 def _folds_that_fit(n_folds: int, positive: BoolArray, group: IntArray, region: Region) -> int:

@@ -22,11 +22,11 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from tpauc.folds import copies, stratified_folds
+from tpauc.folds import row_folds
+from tpauc.held_out import held_out_tpauc, shares
 from tpauc.linear import DIRECTIONS as GROUPS
 from tpauc.linear import as_logit
 from tpauc.logistic import Rows
-from tpauc.metrics import tpauc_score
 from tpauc.networks import (
     BankMaker,
     NetworkAverage,
@@ -125,25 +125,8 @@ def _judge(y: Labels, scores: Array, fold: npt.NDArray[np.intp], region: Region,
     """Weigh the groups by their TPAUC on held-out rows: the mean of the folds' own and the pooled one."""
     by_fold = np.array([_tpaucs(y[fold == k], scores[fold == k], region) for k in range(settings.folds)])
     values = (by_fold.mean(axis=0) + _tpaucs(y, scores, region)) / 2.0
-    best = values.argmax()
-    error = np.std(by_fold - by_fold[:, [best]], axis=0, ddof=1) / np.sqrt(settings.folds)
-    shares = np.exp((values - values[best]) / (settings.standard_errors * error + 1e-9))
-    return _Judged(shares / shares.sum(), values)
+    return _Judged(shares(values, by_fold, settings.folds, settings.standard_errors), values)
 
 
 def _tpaucs(y: Labels, scores: Array, region: Region) -> Array:
-    """TPAUC of each column; a fold so small that the region selects nobody is judged on its one hardest example."""
-    n_positive = int(y.sum())
-    alpha = max(region.alpha, 1.0 / n_positive)
-    beta = max(region.beta, 1.0 / (y.size - n_positive))
-    return np.array([tpauc_score(y, column, alpha=alpha, beta=beta) for column in scores.T])
-
-
-def row_folds(X: Array, y: Labels, n_folds: int, random: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Fold of every row; copies of a row share one, unless there are too few distinct rows for that."""
-    group = copies(X)
-    with_positive = np.unique(group[y])
-    without_positive = np.setdiff1d(group, with_positive)
-    if min(with_positive.size, without_positive.size) < n_folds:
-        group = np.arange(y.size)
-    return stratified_folds(y, group, n_folds, random)
+    return np.array([held_out_tpauc(y, column, region) for column in scores.T])

@@ -28,7 +28,7 @@ Labels = npt.NDArray[np.bool_]
 def with_somebody_in_it(region: Region, positive: Labels) -> Region:
     """Return the region, or with a warning the smallest that selects one example of each class."""
     n_positive = int(positive.sum())
-    least = Region(max(region.alpha, 1.0 / n_positive), max(region.beta, 1.0 / (positive.size - n_positive)))
+    least = region.holding_one(n_positive, positive.size - n_positive)
     if least != region:
         warnings.warn(
             f"alpha={region.alpha:g}, beta={region.beta:g} select none of the {n_positive} positive or of the "

@@ -22,8 +22,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
-from tpauc.bagging import fit_networks, row_folds
+from tpauc.bagging import fit_networks
 from tpauc.classifier import RegionClassifier, with_somebody_in_it
+from tpauc.folds import row_folds
 from tpauc.linear import LinearSettings, fit_linear
 from tpauc.metrics import tpauc_score
 from tpauc.networks import BankMaker, ModuleBank, NetworkSettings, PerceptronBank

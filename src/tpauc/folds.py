@@ -63,3 +63,24 @@ def stratified_folds(
         members = members[np.argsort(-size[members], kind="stable")]
         fold_of_group[members] = np.arange(members.size) % n_folds
     return fold_of_group[group]
+
+
+def row_folds(
+    X: npt.NDArray[Any], positive: npt.NDArray[np.bool_], n_folds: int, random: np.random.Generator
+) -> IntArray:
+    """Return the number of its fold for each row: `stratified_folds` of the copies in ``X``, shape (n, d).
+
+    With hardly any distinct rows a fold would lack a class and could not judge; then copies are not kept together.
+
+    Examples
+    --------
+    >>> X, positive = np.array([[1.0], [1.0], [2.0], [3.0], [4.0]]), np.array([True, True, True, False, False])
+    >>> fold = row_folds(X, positive, 2, np.random.default_rng(0))
+    >>> bool(fold[0] == fold[1] != fold[2])
+    True
+    """
+    group = copies(X)
+    has_positive = np.bincount(group, positive) > 0
+    if min(has_positive.sum(), (~has_positive).sum()) < n_folds:
+        group = np.arange(positive.size)
+    return stratified_folds(positive, group, n_folds, random)

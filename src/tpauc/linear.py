@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc.ascent import AscentSettings, ascend, unit, whitener
+from tpauc.held_out import held_out_tpauc, shares
 from tpauc.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
-from tpauc.metrics import tpauc_score
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]
@@ -142,19 +142,11 @@ def _judge(
             by_fold.append(_tpaucs(rows.y[test], held_out[test], region))
         pooled.append(_tpaucs(rows.y, held_out, region))
     values = (np.mean(by_fold, axis=0) + np.mean(pooled, axis=0)) / 2.0
-    best = values.argmax()
-    # Repeats reuse the rows, so they do not count as more folds.
-    error = np.std(np.array(by_fold) - np.array(by_fold)[:, [best]], axis=0, ddof=1) / np.sqrt(n_folds)
-    shares = np.exp((values - values[best]) / (settings.standard_errors * error + 1e-9))
-    return _Judged(shares / shares.sum(), values, held_out)
+    return _Judged(shares(values, np.array(by_fold), n_folds, settings.standard_errors), values, held_out)
 
 
 def _tpaucs(y: npt.NDArray[np.bool_], scores: Array, region: Region) -> list[float]:
-    """TPAUC of each column; a fold so small that the region selects nobody is judged on its one hardest example."""
-    n_positive = int(y.sum())
-    alpha = max(region.alpha, 1.0 / n_positive)
-    beta = max(region.beta, 1.0 / (y.size - n_positive))
-    return [tpauc_score(y, column, alpha=alpha, beta=beta) for column in scores.T]
+    return [held_out_tpauc(y, column, region) for column in scores.T]
 
 
 def _stratified_folds(rows: Rows, n_folds: int, random: np.random.Generator) -> Array:

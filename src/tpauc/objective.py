@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import torch
 
 from tpauc.distributed import gather_columns, process_count
-from tpauc.surrogates import Batch, PairMean, PowerRows, Surrogate, class_moments, power_pair_mean
+from tpauc.moments import Batch, PairMean, PowerRows, class_moments, power_pair_mean
+from tpauc.surrogates import Surrogate
 from tpauc.weighting import (
     Exponential,
     Hardness,

@@ -71,6 +71,16 @@ class Region:
         """Geometric area of the corner, ``alpha * beta``."""
         return self.alpha * self.beta
 
+    def holding_one(self, n_positive: int, n_negative: int) -> Region:
+        """Return the region, widened where it would select none of so many examples of a class to one of them.
+
+        Examples
+        --------
+        >>> Region(0.3, 0.3).holding_one(n_positive=2, n_negative=100)
+        Region(alpha=0.5, beta=0.3)
+        """
+        return Region(max(self.alpha, 1.0 / n_positive), max(self.beta, 1.0 / n_negative))
+
     def hard_positives(self, n_positive: int) -> int:
         """Return ``k+``, the number of positives in the region; an error if there are none."""
         return _at_least_one(n_positive, self.alpha, "alpha", "positive")

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tpauc.boosting.judging import Validation, held_out_rows
 from tpauc.boosting.paths import Candidate, Path
 from tpauc.classifier import RegionClassifier, with_somebody_in_it
-from tpauc.folds import copies, stratified_folds
+from tpauc.folds import row_folds
 from tpauc.region import Region
 from tpauc.validation import check_count, check_non_negative, check_positive, check_share, import_extra
 
@@ -171,18 +171,13 @@ class TPAUCBooster(RegionClassifier):
         return 0 if self.n_jobs is None else self.n_jobs
 
     def _folds(self, X: Array, positive: Labels, random: np.random.Generator) -> Array:
-        group = copies(X)
         n_rows = [int(positive.sum()), int((~positive).sum())]
         n_folds = min(self.n_folds, *n_rows)
         if n_folds < 2:
             raise ValueError(
                 f"at least 2 rows of each class are needed, got {n_rows[0]} positive, {n_rows[1]} negative"
             )
-        with_positive = np.bincount(group, positive) > 0.0
-        if min(with_positive.sum(), (~with_positive).sum()) < n_folds:
-            # Hardly any distinct rows: without both classes a fold cannot judge, so copies are not kept together.
-            group = np.arange(positive.size)
-        return np.stack([stratified_folds(positive, group, n_folds, random) for _ in range(self.n_repeats)])
+        return np.stack([row_folds(X, positive, n_folds, random) for _ in range(self.n_repeats)])
 
     def _new_paths(
         self, X: Array, positive: Labels, folds: Array, region: Region, random: np.random.Generator

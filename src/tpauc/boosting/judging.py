@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc.boosting.paths import Candidate, Path, parent
-from tpauc.metrics import tpauc_score
+from tpauc.held_out import held_out_tpauc, shares
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]
@@ -74,22 +74,14 @@ class Validation:
     def weigh(self) -> tuple[Array, Array]:
         """Return the validated TPAUC and the share of each candidate."""
         values, by_fold = self.values(), np.array(self._by_fold)
-        best = int(values.argmax())
-        error = np.std(by_fold - by_fold[best], axis=1, ddof=1) / np.sqrt(len(self._groups))
-        shares = np.exp((values - values[best]) / (_STANDARD_ERRORS * error + 1e-9))
-        return values, shares / shares.sum()
+        return values, shares(values, by_fold.T, len(self._groups), _STANDARD_ERRORS)
 
     def held_out(self) -> Array:
         """Return the held-out scores, shape (n, candidates)."""
         return np.column_stack(list(self._scores.values()))
 
     def _tpauc(self, scores: Array, rows: Any) -> float:
-        """TPAUC of some rows; a fold so small that the region selects nobody is judged on its one hardest example."""
-        positive = self._positive[rows]
-        n_positive = int(positive.sum())
-        alpha = max(self._region.alpha, 1.0 / n_positive)
-        beta = max(self._region.beta, 1.0 / (positive.size - n_positive))
-        return tpauc_score(positive, scores[rows], alpha=alpha, beta=beta)
+        return held_out_tpauc(self._positive[rows], scores[rows], self._region)
 
 
 def held_out_rows(folds: Array) -> list[Array]:
