@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
 from tpauc import ascent, linear, logistic
+from tpauc.fisher import fisher_direction
 from tpauc.metrics import tpauc_score
 from tpauc.region import Region
 
@@ -101,7 +103,7 @@ def test_a_linear_scorer_for_the_region_beats_both_regressions():
     for b in logistic.fit_pair(as_rows(X[train], y[train]), 1.0):
         assert ours > tpauc_score(y[~train], X[~train] @ b[:-1], alpha=0.3, beta=0.3)
     assert sum(fit.shares.values()) == pytest.approx(1.0)
-    assert fit.shares["region from plain"] + fit.shares["region from balanced"] > 0.5
+    assert sum(fit.shares[name] for name in fit.shares if name.startswith("region")) > 0.5
     # The logits are those of a probability that is right on average.
     probability = 1 / (1 + np.exp(-(X[train] @ fit.coef + fit.intercept)))
     assert probability.mean() == pytest.approx(y[train].mean(), abs=0.02)
@@ -117,12 +119,36 @@ def test_of_large_data_folds_and_ascent_see_a_sample():
     assert np.isfinite(fit.coef).all()
 
 
-def test_copies_of_a_row_share_a_fold():
-    X, y = a_table(200)
-    rows = as_rows(np.repeat(X, 3, axis=0), np.repeat(y, 3))
-    fold = linear._stratified_folds(rows, 5, np.random.default_rng(0)).reshape(-1, 3)
-    assert (fold == fold[:, :1]).all()
-    assert set(fold.ravel()) == set(range(5))
+def test_fishers_discriminant_is_scikit_learns_for_classes_of_equal_size():
+    X, y = a_table(400)
+    rows = np.concatenate((np.flatnonzero(y)[:40], np.flatnonzero(~y)[:40]))
+    reference = LinearDiscriminantAnalysis(solver="eigen").fit(X[rows], y[rows]).coef_[0]
+    found = fisher_direction(X[rows], y[rows], ridge=0.0)
+    np.testing.assert_allclose(found / np.linalg.norm(found), reference / np.linalg.norm(reference), atol=1e-6)
+
+
+def test_fishers_discriminant_does_not_depend_on_the_share_of_a_class():
+    X, y = a_table(400)
+    repeated = np.repeat(np.arange(400), np.where(y, 7, 1))
+    np.testing.assert_allclose(fisher_direction(X[repeated], y[repeated]), fisher_direction(X, y), rtol=1e-8)
+
+
+@pytest.mark.parametrize("X", [np.zeros((6, 2)), np.ones((6, 1)), np.arange(12.0).reshape(6, 2)])
+def test_fishers_discriminant_of_features_without_spread(X):
+    assert np.isfinite(fisher_direction(X, np.arange(6) == 0)).all()
+
+
+def test_a_region_far_from_both_regressions_is_reached_from_fishers_discriminant():
+    """Most positives lie far out along the first feature, which leads the regressions; the hard ones do not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
+    y = rng.random(4000) < 0.1
+    easy = y & (rng.random(4000) < 0.6)
+    X[easy, 0] += 8.0
+    X[y, 1] += 1.5
+    fit = linear.fit_linear((X - X.mean(0)) / X.std(0), y, REGION, rng, linear.LinearSettings())
+    assert tuple(fit.shares) == linear.DIRECTIONS
+    assert fit.validated["region from fisher"] > fit.validated["plain"]
 
 
 def test_the_region_is_widened_for_few_positives_and_not_for_many():

@@ -24,10 +24,10 @@ from torch import nn
 
 from tpauc.folds import row_folds
 from tpauc.held_out import held_out_tpauc, shares
-from tpauc.linear import DIRECTIONS as GROUPS
 from tpauc.linear import as_logit
 from tpauc.logistic import Rows
 from tpauc.networks import (
+    GROUPS,
     BankMaker,
     NetworkAverage,
     NetworkSettings,

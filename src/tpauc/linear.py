@@ -1,10 +1,11 @@
-"""A linear scorer for a region: four directions, weighed by cross-validation.
+"""A linear scorer for a region: six directions, weighed by cross-validation.
 
-The directions are the plain and the balanced logistic regression (`tpauc.logistic`) and where the ascent of the
-smoothed TPAUC leads from each of them (`tpauc.ascent`). The scorer is their weighted mean. A direction whose
-cross-validated TPAUC is ``delta`` below the best one's, with the standard error ``s`` of that difference over the
-folds, has the weight ``exp(-delta / (s / 2))``: where the evidence is clear this is a choice, where positives are few
-it is an average, and region training is trusted only as far as held-out rows bear it out.
+The directions are three starts, Fisher's discriminant (`tpauc.fisher`), the plain and the balanced logistic regression
+(`tpauc.logistic`), and where the ascent of the smoothed TPAUC leads from each of them (`tpauc.ascent`). The scorer is
+their weighted mean. A direction whose cross-validated TPAUC is ``delta`` below the best one's, with the standard error
+``s`` of that difference over the folds, has the weight ``exp(-delta / (s / 2))``: where the evidence is clear this is a
+choice, where positives are few it is an average, and region training is trusted only as far as held-out rows bear it
+out.
 
 The region is widened, at most to the whole data, until it holds five positives a feature. Of very large data the folds
 and the ascent see a sample; the regressions see everything.
@@ -19,13 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc.ascent import AscentSettings, ascend, unit, whitener
+from tpauc.fisher import fisher_direction
+from tpauc.folds import row_folds
 from tpauc.held_out import held_out_tpauc, shares
 from tpauc.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]
 
-DIRECTIONS = ("plain", "balanced", "region from plain", "region from balanced")
+STARTS = ("fisher", "plain", "balanced")
+DIRECTIONS = STARTS + tuple(f"region from {start}" for start in STARTS)
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def fit_linear(
     pair = fold_pair if len(sample) == len(y) else fit_pair(rows, settings.penalty, start=fold_pair)
     whiten = whitener(fold_rows.Z[:, :-1])
     ascent_rows = rows.take(_sample(y, settings.ascent_rows, random)[0])
-    directions = four_directions(ascent_rows, pair, whiten, region, settings)
+    directions = six_directions(ascent_rows, pair, whiten, region, settings)
     judged = _judge(fold_rows, fold_pair, whiten, region, random, settings)
     w = directions @ judged.shares
     slope, offset = as_logit(fold_rows, w)
@@ -87,11 +91,12 @@ def as_logit(rows: Rows, w: Array) -> tuple[float, float]:
     return (float(slope), float(offset)) if slope > 0.0 else (1.0, 0.0)
 
 
-def four_directions(rows: Rows, pair: LogisticPair, whiten: Array, region: Region, settings: LinearSettings) -> Array:
-    """Return the four directions as columns, shape (d, 4); scores along each have standard deviation 1."""
+def six_directions(rows: Rows, pair: LogisticPair, whiten: Array, region: Region, settings: LinearSettings) -> Array:
+    """Return the `DIRECTIONS` as columns, shape (d, 6); scores along each have standard deviation 1."""
     X = rows.Z[:, :-1]
     wide = widened(region, int(rows.y.sum()), X.shape[1], settings.positives_per_feature)
-    starts = [whiten @ unit(np.linalg.solve(whiten, b[:-1])) for b in pair]
+    found = (fisher_direction(X, rows.y), pair.plain[:-1], pair.balanced[:-1])
+    starts = [whiten @ unit(np.linalg.solve(whiten, w)) for w in found]
     ends = [ascend(X, rows.y, start, whiten, wide, settings.ascent) for start in starts]
     return np.column_stack(starts + ends)
 
@@ -112,9 +117,9 @@ def widened(region: Region, n_positive: int, n_features: int, positives_per_feat
 
 
 class _Judged(NamedTuple):
-    shares: Array  # shape (4,)
-    values: Array  # shape (4,)
-    held_out: Array  # shape (n, 4): scores of rows by folds that did not train on them
+    shares: Array  # shape (6,)
+    values: Array  # shape (6,)
+    held_out: Array  # shape (n, 6): scores of rows by folds that did not train on them
 
 
 def _judge(
@@ -133,11 +138,11 @@ def _judge(
     held_out = np.empty((len(rows.y), len(DIRECTIONS)))
     by_fold, pooled = [], []
     for _ in range(repeats):
-        fold = _stratified_folds(rows, n_folds, random)
+        fold = row_folds(rows.Z, rows.y, n_folds, random)
         for k in range(n_folds):
             train, test = rows.take(fold != k), fold == k
             # Scores along these directions have one scale, so those of different folds may be pooled.
-            directions = four_directions(train, refit.on(train), whiten, region, settings)
+            directions = six_directions(train, refit.on(train), whiten, region, settings)
             held_out[test] = rows.Z[test, :-1] @ directions
             by_fold.append(_tpaucs(rows.y[test], held_out[test], region))
         pooled.append(_tpaucs(rows.y, held_out, region))
@@ -147,20 +152,6 @@ def _judge(
 
 def _tpaucs(y: npt.NDArray[np.bool_], scores: Array, region: Region) -> list[float]:
     return [held_out_tpauc(y, column, region) for column in scores.T]
-
-
-def _stratified_folds(rows: Rows, n_folds: int, random: np.random.Generator) -> Array:
-    """Fold of every row; equal rows of a class share one, or a copy of a held-out row would be trained on."""
-    projection = rows.Z @ random.standard_normal(rows.Z.shape[1])
-    fold = np.empty(len(rows.y), dtype=np.intp)
-    for label in (False, True):
-        members = np.flatnonzero(rows.y == label)
-        _, group = np.unique(projection[members], return_inverse=True)
-        n_groups = int(group.max()) + 1
-        if n_groups < n_folds:  # hardly any distinct rows: give up on keeping copies together
-            group, n_groups = np.arange(members.size), members.size
-        fold[members] = (random.permutation(n_groups) % n_folds)[group]
-    return fold
 
 
 def _sample(y: npt.NDArray[np.bool_], most: tuple[int, int], random: np.random.Generator) -> tuple[Array, Array]:

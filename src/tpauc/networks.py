@@ -31,6 +31,8 @@ from tpauc.validation import check_logit_count
 Batch = TypeVar("Batch")
 BankMaker = Callable[[int, int], nn.Module]  # number of networks, number of features
 
+GROUPS = ("plain", "balanced", "region from plain", "region from balanced")  # networks that are trained alike
+
 
 @dataclass(frozen=True)
 class NetworkSettings:

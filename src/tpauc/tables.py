@@ -24,11 +24,12 @@ from torch import nn
 
 from tpauc.ascent import whitener
 from tpauc.baselines import FocalLoss, ReweightedCrossEntropy, TruncatedLoss
-from tpauc.linear import DIRECTIONS, LinearSettings, as_logit, four_directions
+from tpauc.linear import DIRECTIONS, STARTS, LinearSettings, as_logit, six_directions
 from tpauc.logistic import Rows, fit_pair
 from tpauc.losses import SquareAUCLoss, TPAUCLoss
 from tpauc.minimax import MinimaxTPAUCLoss, descent_ascent
 from tpauc.networks import (
+    GROUPS,
     BankMaker,
     NetworkAverage,
     NetworkSettings,
@@ -181,12 +182,13 @@ class LinearTrainer:
             return [start for start in starts if start.name == self.method]
         if self.method != "anchored":
             return [*starts, *self._steps(X, y, pair.balanced)]
-        directions = four_directions(rows, pair, whitener(X), self.region, self.settings)
+        directions = six_directions(rows, pair, whitener(X), self.region, self.settings)
         return [
             *starts,
             *(
-                Candidate(name, self.settings.ascent.steps, _scorer(rows, w))
-                for name, w in list(zip(DIRECTIONS, directions.T, strict=True))[2:]
+                Candidate(name, 0 if name in STARTS else self.settings.ascent.steps, _scorer(rows, w))
+                for name, w in zip(DIRECTIONS, directions.T, strict=True)
+                if name not in ("plain", "balanced")  # they are among the starts, with their own intercepts
             ),
         ]
 
@@ -251,7 +253,7 @@ class ModuleTrainer:
             return [
                 self._candidate(name, steps, bank, which)
                 for bank, steps in ((start, 0), (focused, self.settings.region_steps))
-                for which, name in enumerate(CROSS_ENTROPIES if bank is start else DIRECTIONS[2:])
+                for which, name in enumerate(CROSS_ENTROPIES if bank is start else GROUPS[2:])
             ]
         name = self.method if self.method in CROSS_ENTROPIES else "balanced_cross_entropy"
         bank = self._cross_entropy(x, labels, (name != "cross_entropy",), generator)
