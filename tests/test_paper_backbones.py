@@ -4,7 +4,16 @@ import pytest
 import torch
 from torch import nn
 
-from tpauc.paper.backbones import BACKBONES, CIFAR_PIXELS, BasicBlock, Normalise, halved_and_padded, resnet18, resnet20
+from tpauc.paper.backbones import (
+    BACKBONES,
+    CIFAR_PIXELS,
+    BasicBlock,
+    Mirrored,
+    Normalise,
+    halved_and_padded,
+    resnet18,
+    resnet20,
+)
 from tpauc.paper.datasets import DATASETS
 
 
@@ -74,3 +83,14 @@ def test_every_weight_gets_a_gradient():
     model = resnet20()
     model(torch.randint(0, 256, (4, 3, 32, 32), generator=torch.Generator().manual_seed(0)).float()).sum().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_mirror_images_count_once_training_is_over():
+    class LeftHalf(nn.Module):
+        def forward(self, images):
+            return images[..., : images.shape[-1] // 2].sum(dim=(1, 2, 3))
+
+    images = torch.arange(8.0).reshape(1, 1, 2, 4)  # left halves 0, 1, 4, 5 and, mirrored, 3, 2, 7, 6
+    model = Mirrored(LeftHalf())
+    assert model.train()(images) == 10.0
+    assert model.eval()(images) == (10.0 + 18.0) / 2

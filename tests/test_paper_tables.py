@@ -18,10 +18,10 @@ from image_files import write_cifar10
 from paper_runs import fill, fill_quietly, folder, numbers_in, request, small_network
 from tpauc.cli import app
 from tpauc.metrics import tpauc_score
-from tpauc.paper.backbones import BACKBONES
+from tpauc.paper.backbones import BACKBONES, Mirrored
 from tpauc.paper.datasets import load_splits
 from tpauc.paper.results import COLUMNS
-from tpauc.paper.running import ScoreFolder, new_backbone
+from tpauc.paper.running import ScoreFolder, new_network
 from tpauc.paper.tables import TableFolder
 from tpauc.region import Region
 from tpauc.training.run_folder import RunFolder
@@ -183,10 +183,16 @@ def test_weights_at_the_start_follow_from_the_seed_alone():
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
-    first = new_backbone(small_network, 3)
+    cell = request(seeds=(3,)).cells()[0]
+    first = new_network(cell, small_network)
     assert torch.equal(torch.rand(1), expected)
-    second = new_backbone(small_network, 3)
+    second = new_network(cell, small_network)
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+
+
+def test_only_the_strong_recipe_scores_mirror_images_too():
+    networks = [new_network(request(recipe=recipe).cells()[0], small_network) for recipe in ("paper", "strong")]
+    assert [isinstance(network, Mirrored) for network in networks] == [False, True]
 
 
 # ------------------------------------------------------------------------------------------------- stopped and killed

@@ -193,6 +193,34 @@ def resnet18() -> ResNet:
     return ResNet(stem, (64, 128, 256, 512), 2, learned_shortcuts=True, pixels=IMAGENET_PIXELS)
 
 
+class Mirrored(nn.Module):
+    """A network that, once trained, scores an image by the mean logit of the image and its mirror image.
+
+    Training sees images flipped at random, so a network is nearly indifferent to a flip; the mean removes what is left.
+
+    Parameters
+    ----------
+    network : nn.Module
+        One logit an image. In training its logits are passed on as they are.
+
+    Examples
+    --------
+    >>> model = Mirrored(resnet20()).eval()
+    >>> images = torch.randint(0, 256, (2, 3, 32, 32), generator=torch.Generator().manual_seed(0))
+    >>> torch.allclose(model(images), model(images.flip(-1)))
+    True
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Return the logits, of shape ``(n,)``."""
+        logits: torch.Tensor = self.network(images)
+        return logits if self.training else (logits + self.network(images.flip(-1))) / 2.0
+
+
 BACKBONES: dict[str, Callable[[], nn.Module]] = {
     "cifar10-lt": resnet20,
     "cifar100-lt": resnet20,

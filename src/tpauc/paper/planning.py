@@ -13,7 +13,7 @@ from tpauc.paper.cells import Cell
 from tpauc.paper.datasets import DATASETS
 from tpauc.paper.methods import METHODS, ClassSizes
 from tpauc.paper.results import Result
-from tpauc.paper.running import Backbone, config_of, new_backbone
+from tpauc.paper.running import Backbone, config_of, new_network
 from tpauc.training.setup import make_loss, make_optimizer, make_sampler
 from tpauc.validation import BoolArray
 
@@ -46,7 +46,7 @@ def timed_seconds(cell: Cell, backbone: Backbone, positive: BoolArray) -> float:
     One step goes before those that are timed. Augmentation and validation are not counted.
     """
     config = config_of(cell, None, progress=False)
-    model = new_backbone(backbone, cell.seed)
+    model = new_network(cell, backbone)
     loss = make_loss(METHODS[cell.method].make_loss(dict(cell.parameters), ClassSizes(1, 10)), config)
     optimizer = make_optimizer(model, loss, config)
     images = torch.zeros(config.batch_size, *DATASETS[cell.dataset].image_shape)

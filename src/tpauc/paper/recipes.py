@@ -14,7 +14,9 @@ from tpauc.paper.augmentation import Augment
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of `tpauc.TrainConfig`, and the augmentation of training batches.
+    """Settings of `tpauc.TrainConfig`, the augmentation of training batches, and how images are scored.
+
+    With ``mirrored`` the score of an image is the mean over it and its mirror image (`tpauc.paper.backbones.Mirrored`).
 
     Examples
     --------
@@ -24,6 +26,7 @@ class Recipe:
 
     settings: Mapping[str, Any]
     augment: Augment = field(default_factory=lambda: Augment(degrees=15, shift=4, flip=True))
+    mirrored: bool = False
 
     @property
     def depends_on_epochs(self) -> bool:
@@ -37,5 +40,5 @@ RECIPES: dict[str, Recipe] = {
     # The protocol of the paper.
     "paper": Recipe({**_COMMON, "lr": 1e-3, "weight_decay": 1e-5, "schedule": "exponential", "decay": 0.99}),
     # What is usual for residual networks on CIFAR.
-    "strong": Recipe({**_COMMON, "lr": 0.1, "weight_decay": 5e-4, "schedule": "cosine"}),
+    "strong": Recipe({**_COMMON, "lr": 0.1, "weight_decay": 5e-4, "schedule": "cosine"}, mirrored=True),
 }

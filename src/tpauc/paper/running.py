@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from tpauc.metrics import tpauc_score
+from tpauc.paper.backbones import Mirrored
 from tpauc.paper.cells import Cell, parameters_text
 from tpauc.paper.datasets import Splits
 from tpauc.paper.methods import METHODS, ClassSizes
@@ -139,7 +140,7 @@ def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, pro
         scores.write(epoch, validation.double().numpy(), on_test.double().numpy())
 
     loss = METHODS[cell.method].make_loss(dict(cell.parameters), sizes)
-    model = new_backbone(backbone, cell.seed)
+    model = new_network(cell, backbone)
     augment = RECIPES[cell.recipe].augment
     done = fit(model, splits.train, splits.validation, loss, config, transform=augment, on_epoch=keep_scores)
     labels = Labels(as_examples(splits.validation, "validation").positive, test.positive)
@@ -163,11 +164,12 @@ def config_of(cell: Cell, folder: Path | None, *, progress: bool) -> TrainConfig
     )
 
 
-def new_backbone(backbone: Backbone, seed: int) -> nn.Module:
-    """Return a network whose weights follow from the seed alone; global random numbers stay as they are."""
+def new_network(cell: Cell, backbone: Backbone) -> nn.Module:
+    """Return a network whose weights follow from the cell's seed alone; global random numbers stay as they are."""
     with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        return backbone()
+        torch.manual_seed(cell.seed)
+        network = backbone()
+    return Mirrored(network) if RECIPES[cell.recipe].mirrored else network
 
 
 class BestEpoch(NamedTuple):
