@@ -89,7 +89,7 @@ def test_whitened_features_have_unit_covariance():
 def test_the_ascent_climbs():
     X, y = a_table()
     start = logistic.fit_pair(as_rows(X, y), 1.0).plain[:-1]
-    end = ascent.ascend(X, y, start, ascent.whitener(X), REGION, ascent.AscentSettings())
+    end = ascent.Slope(X, y, ascent.whitener(X), REGION).climb(start, ascent.AscentSettings())
     before = tpauc_score(y, X @ start, alpha=0.3, beta=0.3)
     after = tpauc_score(y, X @ end, alpha=0.3, beta=0.3)
     assert after > before + 0.02

@@ -47,34 +47,49 @@ def whitener(X: Array, ridge: float = 1e-3) -> Array:
     return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)).T)
 
 
-def ascend(
-    X: Array, y: npt.NDArray[np.bool_], start: Array, whiten: Array, region: Region, settings: AscentSettings
-) -> Array:
-    """Return the direction, shape (d,), to which the ascent leads from ``start``; its scores have deviation 1."""
-    order = np.argsort(~y, kind="stable")  # positives first, so that each class is a slice
-    rows = np.asfortranarray(X[order], dtype=np.float32)
-    n_positive = int(y.sum())
-    k_positive = max(1, hard_mass(n_positive, region.alpha))
-    k_negative = max(1, hard_mass(len(y) - n_positive, region.beta))
-    w = unit(np.linalg.solve(whiten, start))
-    velocity = np.zeros_like(w)
-    pull = np.empty(len(y), dtype=np.float32)
-    for step in range(settings.steps):
-        z = (rows @ (whiten @ w).astype(np.float32)).astype(np.float64)
-        hard_positives = np.argpartition(z[:n_positive], k_positive - 1)[:k_positive]
-        hard_negatives = n_positive + np.argpartition(z[n_positive:], -k_negative)[-k_negative:]
-        pull[:] = 0.0
-        pull[hard_positives], pull[hard_negatives] = pair_gradient(
-            z[hard_positives], z[hard_negatives], settings.temperature
-        )
-        gradient = whiten.T @ (pull @ rows).astype(np.float64)
-        gradient -= w * (w @ gradient)  # along the sphere
-        length = float(np.linalg.norm(gradient))
-        if length == 0.0:
-            break
-        velocity = settings.momentum * velocity + (1.0 - settings.momentum) * gradient / length
-        w = unit(w + settings.step_length * (1.0 - step / settings.steps) * velocity)
-    return np.asarray(whiten @ w)
+class Slope:
+    """The smoothed TPAUC of some rows, to be climbed from several directions.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of bool, shape (n,)
+    whiten : array of shape (d, d)
+        As `whitener` returns it.
+    region : Region
+    """
+
+    def __init__(self, X: Array, y: npt.NDArray[np.bool_], whiten: Array, region: Region) -> None:
+        order = np.argsort(~y, kind="stable")  # positives first, so that each class is a slice
+        self._rows = np.asfortranarray(X[order], dtype=np.float32)
+        self._whiten = whiten
+        self._n_positive = int(y.sum())
+        self._k_positive = max(1, hard_mass(self._n_positive, region.alpha))
+        self._k_negative = max(1, hard_mass(len(y) - self._n_positive, region.beta))
+
+    def climb(self, start: Array, settings: AscentSettings) -> Array:
+        """Return the direction, shape (d,), to which the ascent leads from ``start``; its scores have deviation 1."""
+        w = unit(np.linalg.solve(self._whiten, start))
+        velocity = np.zeros_like(w)
+        for step in range(settings.steps):
+            gradient = self._gradient(w, settings.temperature)
+            gradient -= w * (w @ gradient)  # along the sphere
+            length = float(np.linalg.norm(gradient))
+            if length == 0.0:
+                break
+            velocity = settings.momentum * velocity + (1.0 - settings.momentum) * gradient / length
+            w = unit(w + settings.step_length * (1.0 - step / settings.steps) * velocity)
+        return np.asarray(self._whiten @ w)
+
+    def _gradient(self, w: Array, temperature: float) -> Array:
+        """In whitened coordinates, up to a factor."""
+        z = (self._rows @ (self._whiten @ w).astype(np.float32)).astype(np.float64)
+        n = self._n_positive
+        hard_positives = np.argpartition(z[:n], self._k_positive - 1)[: self._k_positive]
+        hard_negatives = n + np.argpartition(z[n:], -self._k_negative)[-self._k_negative :]
+        pull = np.zeros(z.size, dtype=np.float32)
+        pull[hard_positives], pull[hard_negatives] = pair_gradient(z[hard_positives], z[hard_negatives], temperature)
+        return np.asarray(self._whiten.T @ (pull @ self._rows).astype(np.float64))
 
 
 def pair_gradient(positive_scores: Array, negative_scores: Array, temperature: float) -> tuple[Array, Array]:

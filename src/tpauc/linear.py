@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.ascent import AscentSettings, ascend, unit, whitener
+from tpauc.ascent import AscentSettings, Slope, unit, whitener
 from tpauc.fisher import fisher_direction
 from tpauc.folds import row_folds
 from tpauc.held_out import held_out_tpauc, shares
@@ -97,8 +97,8 @@ def six_directions(rows: Rows, pair: LogisticPair, whiten: Array, region: Region
     wide = widened(region, int(rows.y.sum()), X.shape[1], settings.positives_per_feature)
     found = (fisher_direction(X, rows.y), pair.plain[:-1], pair.balanced[:-1])
     starts = [whiten @ unit(np.linalg.solve(whiten, w)) for w in found]
-    ends = [ascend(X, rows.y, start, whiten, wide, settings.ascent) for start in starts]
-    return np.column_stack(starts + ends)
+    slope = Slope(X, rows.y, whiten, wide)
+    return np.column_stack(starts + [slope.climb(start, settings.ascent) for start in starts])
 
 
 def widened(region: Region, n_positive: int, n_features: int, positives_per_feature: float) -> Region:
