@@ -16,7 +16,7 @@ from torch import Tensor, nn
 import peers
 from tpauc.minimax import MinimaxTPAUCLoss, descent_ascent
 from tpauc.region import Region
-from tpauc.tables import METHODS
+from tpauc.tables import LOSSES
 
 DUAL_LR = 0.1
 SADDLE_FACTOR = 10.0  # descent without Adam's scaling takes steps that much larger
@@ -75,7 +75,7 @@ def ours(name: str, *, uses_region: bool = False) -> Loss:
     """Return a loss of the library by its name in the estimator."""
 
     def make(_: None, region: Region, n_rows: int) -> Objective:
-        loss = METHODS[name](region)
+        loss = LOSSES[name](region)
         optimizer = _adam
         if isinstance(loss, MinimaxTPAUCLoss):
 

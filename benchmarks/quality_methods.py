@@ -259,11 +259,15 @@ METHODS: dict[str, dict[str, Method]] = {
 
 
 def outcomes(problem: Problem, method: str, regions: Sequence[Region]) -> Iterator[Outcome]:
-    """Yield the outcomes of a method; one that cannot run gives outcomes without scores that say why."""
+    """Yield the outcomes of a method; where it cannot run, outcomes without scores that say why."""
+    missing = dict.fromkeys(regions)
     try:
-        yield from METHODS[problem.family][method].fit(problem, regions)
+        for outcome in METHODS[problem.family][method].fit(problem, regions):
+            missing.pop(outcome.region, None)
+            yield outcome
+        return
     except NotMeasured as reason:
-        yield from (Outcome(region, None, math.nan, note=str(reason)) for region in regions)
+        note = str(reason)
     except Exception as error:  # one method that fails must not end the run of all others
         note = f"failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        yield from (Outcome(region, None, math.nan, note=note) for region in regions)
+    yield from (Outcome(region, None, math.nan, note=note) for region in missing)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tpauc.commands.features import FeatureColumns
 from tpauc.commands.labels import labels_of
 from tpauc.commands.table_files import read_table
+from tpauc.folds import rows_to_hold_out
 from tpauc.region import Region
 
 ENDINGS = (".csv", ".npz", ".parquet", ".pq", ".tsv")
@@ -59,25 +60,12 @@ class Table:
 
     def split(self, seed: int) -> Split:
         """Return the split of a seed."""
-        in_test = rows_to_test(self.positive, self.group, np.random.default_rng(seed))
+        in_test = rows_to_hold_out(self.positive, self.group, TEST_SHARE, np.random.default_rng(seed))
         train, test = self.frame[~in_test], self.frame[in_test]
         if self.columns.categories or self.frame.isna().to_numpy().any():
             preprocessing = self.columns.preprocessing().fit(train)
             train, test = preprocessing.transform(train), preprocessing.transform(test)
         return Split(np.asarray(train), self.positive[~in_test], np.asarray(test), self.positive[in_test])
-
-
-def rows_to_test(positive: NDArray[np.bool_], group: NDArray[np.intp], random: np.random.Generator) -> Array:
-    """Return which rows are tested on: of the groups with and without positives about 30 % of the rows each."""
-    n_groups = int(group.max()) + 1
-    has_positive = np.bincount(group, positive, n_groups) > 0
-    size = np.bincount(group, minlength=n_groups)
-    chosen = np.zeros(n_groups, dtype=bool)
-    for kind in (True, False):
-        members = random.permutation(np.flatnonzero(has_positive == kind))
-        rows_so_far = np.cumsum(size[members])
-        chosen[members[rows_so_far <= round(TEST_SHARE * rows_so_far[-1])]] = True
-    return chosen[group]
 
 
 def read(path: Path, target: str) -> Table:

@@ -488,3 +488,18 @@ def test_a_damaged_or_foreign_run_is_one_line(copied, table, damage, message):
     assert (result.exit_code, result.stdout) == (1, "")
     assert message in one_line_of(result.stderr)
     assert not (copied.parent / "s.csv").exists()
+
+
+def test_copies_of_a_row_are_not_judged_on(tmp_path):
+    """Labels are noise, and every row is there four times: who remembers rows must not look good."""
+    rng = np.random.default_rng(0)
+    rows, labels = np.repeat(rng.normal(size=(150, 30)), 4, axis=0), np.repeat(rng.random(150) < 0.5, 4)
+    table = tmp_path / "copies.csv"
+    lines = [",".join([*(f"x{i}" for i in range(30)), "y"])]
+    lines += [
+        ",".join([*(f"{value:.4f}" for value in row), str(int(label))]) for row, label in zip(rows, labels, strict=True)
+    ]
+    table.write_text("\n".join(lines))
+    result = run("fit", table, "--target", "y", "--alpha", "0.5", "--beta", "0.5", "--out", tmp_path / "run", "--json")
+    card = json.loads(result.stdout)
+    assert all(model["auc"]["estimate"] < 0.65 for model in card["models"])

@@ -253,3 +253,80 @@ def test_steps_kept_are_powers_of_two():
     assert powers_of_two(1) == (1,)
     assert powers_of_two(8) == (1, 2, 4, 8)
     assert powers_of_two(9) == (1, 2, 4, 8, 9)
+
+
+def test_a_second_fit_leaves_nothing_of_the_first():
+    classifier = a_network(model="linear", calibrate=True).fit(X[TRAIN], Y[TRAIN])
+    classifier.set_params(model="mlp", calibrate=False, validation=None).fit(X[TRAIN], Y[TRAIN])
+    fresh = a_network(validation=None).fit(X[TRAIN], Y[TRAIN])
+    assert {name for name in vars(classifier) if name.endswith("_")} == {n for n in vars(fresh) if n.endswith("_")}
+    np.testing.assert_array_equal(classifier.predict_proba(X[TEST]), fresh.predict_proba(X[TEST]))
+
+
+def test_probabilities_of_a_sample_are_those_of_all_rows():
+    """Of many rows the folds see as many of each class as they need, which is not the share of the class."""
+    rng = np.random.default_rng(0)
+    y = rng.random(60_000) < 0.02
+    rows = rng.normal(size=(60_000, 2)) + y[:, None]
+    classifier = TPAUCClassifier(calibrate=True, random_state=0).fit(rows, y)
+    assert classifier.predict_proba(rows)[:, 1].mean() == pytest.approx(y.mean(), rel=0.1)
+
+
+def test_calibration_asked_for_after_the_fit_does_not_count():
+    classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], Y[TRAIN])
+    before = classifier.predict_proba(X[TEST])
+    np.testing.assert_array_equal(classifier.set_params(calibrate=True).predict_proba(X[TEST]), before)
+
+
+def test_a_held_out_share_keeps_copies_together():
+    """Labels are noise, so nothing can be learnt; only a copy of a training row could be remembered."""
+    rng = np.random.default_rng(0)
+    rows, labels = np.repeat(rng.normal(size=(150, 20)), 4, axis=0), np.repeat(rng.random(150) < 0.5, 4)
+    best = [
+        max(
+            c["tpauc"]
+            for c in TPAUCClassifier(alpha=1, beta=1, validation=0.3, random_state=seed).fit(rows, labels).candidates_
+        )
+        for seed in range(8)
+    ]
+    assert np.mean(best) < 0.6
+
+
+def test_score_takes_weights_and_refuses_strange_labels():
+    names = np.array(["no", "yes"])[Y]
+    classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], names[TRAIN])
+    doubled = np.repeat(np.arange(450, 700), 2)
+    assert classifier.score(X[TEST], names[TEST], sample_weight=np.full(250, 2)) == pytest.approx(
+        classifier.score(X[doubled], names[doubled]), abs=1e-12
+    )
+    with pytest.raises(ValueError, match="y holds 'YES', which is neither 'no' nor 'yes'"):
+        classifier.score(X[TEST], np.array(["no", "YES"])[Y[TEST]])
+
+
+def test_huge_values_are_named():
+    rows = pd.DataFrame(X[TRAIN], columns=list("abcdefgh"))
+    rows.loc[3, "c"] = 1e200
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=r"feature 'c' of X has values up to 1e\+200"):
+            TPAUCClassifier().fit(rows, Y[TRAIN])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"model": torch.nn.Linear(8, 1)}, TypeError, "model must be a function that makes a module"),
+        ({"calibrate": "no"}, TypeError, "calibrate must be True or False"),
+        ({"standardize": 1}, TypeError, "standardize must be True or False"),
+        ({"validation": [X[TEST]]}, ValueError, r"validation must be a pair \(X, y\), got a list of 1"),
+    ],
+)
+def test_natural_mistakes_are_explained(parameters, error, message):
+    with pytest.raises(error, match=message):
+        TPAUCClassifier(**parameters).fit(X[TRAIN], Y[TRAIN])
+
+
+def test_a_list_is_a_pair_too():
+    pair = [X[TEST], Y[TEST]]
+    found = [TPAUCClassifier(validation=kind(pair), random_state=0).fit(X[TRAIN], Y[TRAIN]) for kind in (list, tuple)]
+    np.testing.assert_array_equal(found[0].coef_, found[1].coef_)

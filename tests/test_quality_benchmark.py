@@ -43,19 +43,6 @@ def save(path, n=400, seed=0):
 # ------------------------------------------------------------------------------------------------------------- splits
 
 
-def test_copies_are_on_one_side_and_classes_keep_their_share(quality):
-    random = np.random.default_rng(0)
-    group = random.integers(400, size=1000)
-    group = np.unique(group, return_inverse=True)[1]
-    positive = random.random(1000) < 0.2
-    in_test = quality.tables.rows_to_test(positive, group, np.random.default_rng(1))
-    for number in range(int(group.max()) + 1):
-        assert np.unique(in_test[group == number]).size == 1
-    # Groups hold 2.5 rows in the mean, and mixed ones are split by whether they hold a positive.
-    assert in_test.mean() == pytest.approx(0.3, abs=0.02)
-    assert in_test[positive].mean() == pytest.approx(0.3, abs=0.1)
-
-
 def test_a_table_is_read_from_npz_and_from_csv(quality, tmp_path):
     save(tmp_path / "one.npz")
     (tmp_path / "two.csv").write_text("town,size,ill\n" + "Ulm,1,1\nBonn,,0\nUlm,3,1\nBonn,4,0\n" * 30)
@@ -146,6 +133,20 @@ def test_a_method_that_cannot_run_says_why(quality, tmp_path, monkeypatch):
     assert outcome.note == "peer not installed: libauc.losses"
 
 
+def test_a_failure_in_one_region_leaves_the_others(quality, monkeypatch):
+    regions = [CORNER, Region(0.5, 0.5)]
+
+    def fit(problem, regions):
+        yield quality.methods.Outcome(regions[0], np.zeros(3), 1.0)
+        raise ValueError("no more")
+
+    monkeypatch.setitem(quality.methods.METHODS["linear"], OURS, quality.methods.Method(fit, False))
+    problem = quality.methods.Problem(None, "linear", 0)
+    first, second = quality.methods.outcomes(problem, OURS, regions)
+    assert (first.region, first.note) == (regions[0], "")
+    assert (second.region, second.scores, second.note) == (regions[1], None, "failed: ValueError: no more")
+
+
 # --------------------------------------------------------------------------------------------------------- statistics
 
 
@@ -194,7 +195,7 @@ def test_requirements_are_held_against_the_runs(quality):
     found = results(quality, VALUES, **{OURS: {"seconds": 40.0}})
     reached = {line.text: line.reached for line in quality.summary.requirements(found)}
     assert reached == {
-        "mean not below hindsight": True,
+        "mean above hindsight": True,
         "significantly worse than hindsight on no table": False,
         "at most 10x the time of plain cross-entropy": False,
         "3 % above hindsight with 200 positives or more": True,

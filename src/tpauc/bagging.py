@@ -107,13 +107,25 @@ def _held_out_scores(bank: nn.Module, x: torch.Tensor, held_out: list[torch.Tens
     longest = torch.arange(max(map(len, held_out)), device=x.device)
     own_rows = torch.stack([rows[longest % len(rows)] for rows in held_out])  # filled up by rows of the same fold
     logits = logits_in_parts(bank, x[own_rows].repeat(2, 1, 1)).double().numpy(force=True)
+    own_logits = [logits[[k, k + len(held_out)], : len(rows)] for k, rows in enumerate(held_out)]
+    scale = _scales(np.column_stack([own.std(axis=1) for own in own_logits]))
     scores = np.empty((len(x), 2))
-    scale = np.empty((2, len(held_out)))
     for k, rows in enumerate(held_out):
-        own_logits = logits[[k, k + len(held_out)], : len(rows)]
-        scale[:, k] = np.maximum(own_logits.std(axis=1), 1e-12)
-        scores[rows.numpy(force=True)] = (own_logits / scale[:, [k]]).T
+        scores[rows.numpy(force=True)] = (own_logits[k] / scale[:, [k]]).T
     return scores, scale.ravel()
+
+
+def _scales(deviations: Array) -> Array:
+    """Return what to divide the logits of each network by, shape (groups, folds): their deviation.
+
+    A network with hardly any, as on a fold of equal rows, takes that of its group: else it would drown all others.
+
+    >>> _scales(np.array([[1.0, 3.0, 0.0], [0.0, 0.0, 0.0]])).round(2)
+    array([[1.  , 3.  , 1.33],
+           [1.  , 1.  , 1.  ]])
+    """
+    typical = deviations.mean(axis=1, keepdims=True)
+    return np.where(deviations > 1e-3 * typical, deviations, np.where(typical > 0.0, typical, 1.0))
 
 
 class _Judged(NamedTuple):

@@ -63,14 +63,23 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"y has one class only, {self.classes_[0]!r}; both classes are needed")
         return np.asarray(labels == 1)
 
-    def _set_threshold(self, region: Region, scores: Array, positive: Labels) -> None:
+    def _forget(self) -> None:
+        """Drop what an earlier `fit` left behind: parts of two models must not be mixed."""
+        new = ("classes_", "n_features_in_", "feature_names_in_")
+        for name in [name for name in vars(self) if name.endswith("_") and name not in new]:
+            delattr(self, name)
+
+    def _set_threshold(
+        self, region: Region, scores: Array, positive: Labels, sample_weight: Array | None = None
+    ) -> None:
+        """Set `threshold_`, and fit the probabilities to the scores of rows that stand for ``sample_weight`` each."""
         point = operating_point(positive, scores, alpha=region.alpha, beta=region.beta)
         # The point counts scores from its threshold on, `predict` those above; and if no finite threshold keeps the
         # false alarms in bounds, only what is above every score seen is positive.
         finite = np.isfinite(point.threshold)
         self.threshold_ = float(np.nextafter(point.threshold, -np.inf)) if finite else float(scores.max())
         if self.calibrate:
-            self.calibrator_ = LogisticRegression(C=1e6).fit(scores[:, None], positive)
+            self.calibrator_ = LogisticRegression(C=1e6).fit(scores[:, None], positive, sample_weight)
 
     # --------------------------------------------------------------------------------------------------- prediction
 
@@ -79,9 +88,9 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self._logits(X) - self.threshold_)
 
     def predict_proba(self, X: Any) -> Array:
-        """Return shape (n, 2): calibrated probabilities with ``calibrate=True``, else a sigmoid of the decision."""
+        """Return shape (n, 2): probabilities if fitted with ``calibrate=True``, else a sigmoid of the decision."""
         logits = self._logits(X)
-        if self.calibrate:
+        if hasattr(self, "calibrator_"):
             return np.asarray(self.calibrator_.predict_proba(logits[:, None]))
         decision = logits - self.threshold_
         return np.column_stack((expit(-decision), expit(decision)))
@@ -91,10 +100,14 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positive = self.decision_function(X) > 0
         return np.asarray(self.classes_[positive.astype(int)])
 
-    def score(self, X: Any, y: Any) -> float:
-        """Return the TPAUC of the region on the given rows."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the TPAUC of the region on the given rows, shape (n, d), labels, shape (n,), and weights."""
         logits = self._logits(X)
-        return tpauc_score(np.asarray(y) == self.classes_[1], logits, alpha=self.alpha, beta=self.beta)
+        labels = np.asarray(y)
+        negative, positive = self.classes_.tolist()
+        if strangers := set(np.unique(labels).tolist()) - {negative, positive}:
+            raise ValueError(f"y holds {min(strangers, key=str)!r}, which is neither {negative!r} nor {positive!r}")
+        return tpauc_score(labels == positive, logits, alpha=self.alpha, beta=self.beta, sample_weight=sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

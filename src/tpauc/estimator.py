@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,7 +23,7 @@ from torch import nn
 
 from tpauc.bagging import fit_networks
 from tpauc.classifier import RegionClassifier, with_somebody_in_it
-from tpauc.folds import row_folds
+from tpauc.folds import copies, row_folds, rows_to_hold_out
 from tpauc.linear import LinearSettings, fit_linear
 from tpauc.metrics import tpauc_score
 from tpauc.networks import BankMaker, ModuleBank, NetworkSettings, PerceptronBank
@@ -41,7 +40,14 @@ from tpauc.tables import (
     Trainer,
     as_tensor,
 )
-from tpauc.validation import check_choice, check_count, check_open_share, check_positive
+from tpauc.validation import (
+    check_choice,
+    check_class_sizes,
+    check_count,
+    check_flag,
+    check_open_share,
+    check_positive,
+)
 
 MODELS = ("linear", "mlp")
 Array = npt.NDArray[Any]
@@ -62,9 +68,9 @@ class TPAUCClassifier(RegionClassifier):
     alpha, beta : float, default=0.3
         The region.
     method : str, default="anchored"
-        The loss: "anchored", "cross_entropy", "balanced_cross_entropy", "focal", "square_auc", "polynomial",
-        "exponential", "minimax" or "truncated". All but the cross-entropies start from cross-entropy, and go back to it
-        if they do not help.
+        The loss: "cross_entropy", "balanced_cross_entropy", "focal", "square_auc", "polynomial", "exponential",
+        "minimax", "truncated", or "anchored", which climbs the smoothed TPAUC on the hard examples of the region. All
+        but the cross-entropies start from cross-entropy, and go back to it if they do not help.
     validation : {"cv"}, float, tuple or None, default="cv"
         How to choose among the models a training passes through: cross-validation and refit, a share of the rows held
         out, a given ``(X, y)``, or not at all, which keeps the longest training. Networks with the default method are
@@ -101,11 +107,13 @@ class TPAUCClassifier(RegionClassifier):
         Any other model, on standardised features: the weighted sum of the networks that were trained
         (`tpauc.networks.NetworkAverage`).
     chosen_ : str
-        Which candidate won, with its number of steps; for the default method the shares of the four that are averaged.
+        Which candidate won, with its number of steps; for the default method the shares of those that are averaged.
     candidates_ : list of dict
-        Name, steps and validated TPAUC of every candidate.
+        Name and validated TPAUC of every candidate, and its number of steps or, if candidates are averaged, its share.
+        Not with ``validation=None``.
     threshold_ : float
-        Logit above which `predict` says positive: the operating point for the region, on rows not trained on.
+        Logit above which `predict` says positive: the operating point for the region on rows not trained on, or on the
+        training rows where none were held out (``validation=None``, and a network trained on a cross-entropy).
     out_of_fold_scores_ : array of shape (n,)
         With ``validation="cv"``, the chosen model's logit for every training row, by the fold that did not see it; NaN
         for rows of large data that no fold looked at.
@@ -166,6 +174,7 @@ class TPAUCClassifier(RegionClassifier):
         region = self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         positive = self._encode(y)
+        self._forget()
         region = with_somebody_in_it(region, positive)
         random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         if self.validation == "cv" and self.model == "linear" and self.method == "anchored":
@@ -186,13 +195,21 @@ class TPAUCClassifier(RegionClassifier):
         check_count(self.epochs, "epochs")
         check_count(self.cross_entropy_steps, "cross_entropy_steps")
         check_positive(self.regularization, "regularization")
+        check_flag(self.standardize, "standardize")
+        check_flag(self.calibrate, "calibrate")
+        if isinstance(self.model, nn.Module):
+            raise TypeError(
+                "model must be a function that makes a module, since each fold trains a new one; "
+                "give lambda n_features: nn.Sequential(...) instead of a module"
+            )
         if not callable(self.model):
             check_choice(self.model, "model", MODELS)
         if isinstance(self.validation, str):
             check_choice(self.validation, "validation", ("cv",))
-        elif isinstance(self.validation, tuple):
+        elif isinstance(self.validation, (tuple, list)):
             if len(self.validation) != 2:
-                raise ValueError(f"validation must be a pair (X, y), got a tuple of {len(self.validation)}")
+                kind = type(self.validation).__name__
+                raise ValueError(f"validation must be a pair (X, y), got a {kind} of {len(self.validation)}")
         elif self.validation is not None:
             check_open_share(self.validation, "validation")
         return Region(self.alpha, self.beta)
@@ -220,14 +237,12 @@ class TPAUCClassifier(RegionClassifier):
         found = fit_linear(scaler.transform(X), positive, region, random, self._linear_settings())
         self._describe_shares(found.validated, found.shares)
         self._keep(scaler, LinearScorer(found.coef, found.intercept))
-        self._set_threshold(region, found.held_out_logits, positive[found.held_out_rows])
+        self._set_threshold(region, found.held_out_logits, positive[found.held_out_rows], found.held_out_weight)
         self.out_of_fold_scores_ = np.full(positive.size, np.nan)
         self.out_of_fold_scores_[found.held_out_rows] = found.held_out_logits
 
     def _describe_shares(self, validated: dict[str, float], shares: dict[str, float]) -> None:
-        self.candidates_ = [
-            {"name": name, "steps": 0, "tpauc": value, "share": shares[name]} for name, value in validated.items()
-        ]
+        self.candidates_ = [{"name": name, "tpauc": value, "share": shares[name]} for name, value in validated.items()]
         self.chosen_ = " + ".join(f"{share:.2f} {name}" for name, share in shares.items() if share >= 0.005)
 
     def _fit_average(self, region: Region, X: Array, positive: Labels, random: np.random.Generator) -> None:
@@ -292,7 +307,7 @@ class TPAUCClassifier(RegionClassifier):
         return n_folds
 
     def _hold_out(self, X: Array, positive: Labels, random: np.random.Generator) -> tuple[Array, Labels, Array, Labels]:
-        if isinstance(self.validation, tuple):
+        if isinstance(self.validation, (tuple, list)):
             held_X = validate_data(self, self.validation[0], dtype=np.float64, reset=False)
             held_y = np.asarray(self.validation[1])
             if held_y.shape != (len(held_X),):
@@ -300,10 +315,9 @@ class TPAUCClassifier(RegionClassifier):
             if set(np.unique(held_y)) != set(self.classes_):
                 raise ValueError(f"validation must hold both labels {self.classes_[0]!r} and {self.classes_[1]!r}")
             return X, positive, held_X, held_y == self.classes_[1]
-        parts = train_test_split(
-            X, positive, test_size=self.validation, stratify=positive, random_state=int(random.integers(2**31))
-        )
-        return parts[0], parts[2], parts[1], parts[3]
+        check_class_sizes(int(positive.sum()), int((~positive).sum()), 2, "to hold out a share of them")
+        held = rows_to_hold_out(positive, copies(X), float(self.validation), random)  # type: ignore[arg-type]
+        return X[~held], positive[~held], X[held], positive[held]
 
     def _choose(self, region: Region, candidates: list[Candidate], by_candidate: list[Array], positive: Labels) -> int:
         """Return which candidate has the highest TPAUC on rows it was not trained on; of equal ones the first."""
@@ -317,7 +331,15 @@ class TPAUCClassifier(RegionClassifier):
         return best
 
     def _new_scaler(self, X: Array) -> StandardScaler:
-        return StandardScaler(with_mean=self.standardize, with_std=self.standardize).fit(X)
+        with np.errstate(over="ignore", invalid="ignore"):  # seen to below
+            scaler = StandardScaler(with_mean=self.standardize, with_std=self.standardize).fit(X)
+        if self.standardize and not np.isfinite(scaler.var_).all():
+            column = int(np.flatnonzero(~np.isfinite(scaler.var_))[0])
+            raise ValueError(
+                f"feature {getattr(self, 'feature_names_in_', range(X.shape[1]))[column]!r} of X has values up to "
+                f"{np.abs(X[:, column]).max():g}, too large to compute with; rescale it, or take its logarithm"
+            )
+        return scaler
 
     def _keep(self, scaler: StandardScaler, score: LinearScorer | ModuleScorer) -> None:
         if isinstance(score, ModuleScorer):

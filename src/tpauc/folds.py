@@ -1,7 +1,7 @@
-"""Folds for cross-validation in which copies of a row stay together.
+"""Folds for cross-validation, and rows to hold out, such that copies of a row stay together.
 
 A table often holds the same row several times. If one copy is trained on and another one judged, a model that
-remembers rows looks better than it is; so all copies of a row, whatever their labels, are in one fold.
+remembers rows looks better than it is; so all copies of a row, whatever their labels, are on one side.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.intp]
 
 
-def copies(X: npt.NDArray[Any]) -> IntArray:
-    """Return a number for each row of ``X``, shape (n, d): the same for rows that are equal in every feature.
+def copies(X: Any) -> IntArray:
+    """Return a number for each row of an array or data frame, shape (n, d): the same for rows that are equal.
 
     Examples
     --------
     >>> copies(np.array([[1.0, 0.0], [2.0, 5.0], [1.0, -0.0]]))
     array([0, 1, 0])
     """
+    if hasattr(X, "iloc"):
+        import pandas as pd
+
+        return np.asarray(pd.factorize(pd.util.hash_pandas_object(X, index=False))[0], np.intp)
     # Rows are compared as bytes; adding 0 makes one zero of the two that floats have.
     seen: dict[bytes, int] = {}
     numbers = (seen.setdefault(row.tobytes(), len(seen)) for row in np.ascontiguousarray(X + 0.0))
@@ -76,8 +80,51 @@ def row_folds(
     >>> bool(fold[0] == fold[1] != fold[2])
     True
     """
-    group = copies(X)
+    return stratified_folds(positive, _groups_that_do(positive, copies(X), n_folds), n_folds, random)
+
+
+def rows_to_hold_out(
+    positive: npt.NDArray[np.bool_], group: IntArray, share: float, random: np.random.Generator
+) -> npt.NDArray[np.bool_]:
+    """Return which rows to hold out: about that share of either class, groups on one side, both classes on both.
+
+    Parameters
+    ----------
+    positive : array of shape (n,)
+        At least two rows of each class.
+    group : array of shape (n,)
+        Numbers from 0 on, as :func:`copies` returns them. Not kept together if that left a class on one side only.
+    share : float
+    random : numpy.random.Generator
+        Decides which groups are held out.
+
+    Examples
+    --------
+    >>> positive = np.arange(20) < 10
+    >>> held_out = rows_to_hold_out(positive, np.arange(20) // 2, 0.4, np.random.default_rng(0))
+    >>> int(held_out.sum()), bool((held_out[::2] == held_out[1::2]).all())
+    (8, True)
+    """
+    group = _groups_that_do(positive, group, 2)
+    n_groups = int(group.max()) + 1
+    has_positive = np.bincount(group, positive, n_groups) > 0
+    size = np.bincount(group, minlength=n_groups)
+    chosen = np.zeros(n_groups, dtype=bool)
+    for kind in (True, False):
+        members = random.permutation(np.flatnonzero(has_positive == kind))
+        rows_so_far = np.cumsum(size[members])
+        taken = rows_so_far <= round(share * rows_so_far[-1])
+        if taken.all():
+            taken[size[members].argmin()] = False
+        elif not taken.any():
+            taken[size[members].argmin()] = True
+        chosen[members[taken]] = True
+    return chosen[group]
+
+
+def _groups_that_do(positive: npt.NDArray[np.bool_], group: IntArray, fewest: int) -> IntArray:
+    """Return the groups, or each row by itself if fewer than ``fewest`` hold a positive, or hold none."""
     has_positive = np.bincount(group, positive) > 0
-    if min(has_positive.sum(), (~has_positive).sum()) < n_folds:
-        group = np.arange(positive.size)
-    return stratified_folds(positive, group, n_folds, random)
+    if min(has_positive.sum(), (~has_positive).sum()) < fewest:
+        return np.arange(positive.size)
+    return group

@@ -54,8 +54,9 @@ class LinearFit:
     coef: Array  # shape (d,)
     intercept: float
     shares: dict[str, float]  # weight of each direction
-    validated: dict[str, float]  # cross-validated TPAUC of each direction, NaN without folds
+    validated: dict[str, float]  # cross-validated TPAUC of each direction
     held_out_rows: Array  # which rows the folds saw
+    held_out_weight: Array  # of how many rows each of them stands for
     held_out_logits: Array  # their logits, by the folds that did not train on them
 
 
@@ -80,6 +81,7 @@ def fit_linear(
         dict(zip(DIRECTIONS, judged.shares.tolist(), strict=True)),
         dict(zip(DIRECTIONS, judged.values.tolist(), strict=True)),
         sample,
+        sample_weight,
         slope * (judged.held_out @ judged.shares) + offset,
     )
 

@@ -17,6 +17,8 @@ from scipy.special import expit
 
 Array = npt.NDArray[Any]
 
+TOLERANCE = 1e-6  # of the value
+
 
 class Rows(NamedTuple):
     """Standardised features with a last column of ones, labels, and weights that make up for rows left out."""
@@ -48,8 +50,8 @@ def fit_pair(rows: Rows, penalty: float, start: LogisticPair | None = None) -> L
     return LogisticPair(plain, minimise(rows.balanced(), penalty, plain if start is None else start.balanced))
 
 
-def minimise(rows: Rows, penalty: float, b: Array, *, max_steps: int = 30, tolerance: float = 1e-6) -> Array:
-    """Newton's method with step halving, from ``b``, until a step gains less than ``tolerance`` of the value."""
+def minimise(rows: Rows, penalty: float, b: Array, *, max_steps: int = 30) -> Array:
+    """Newton's method with step halving, from ``b``, until a step gains less than `TOLERANCE` of the value."""
     ridge = _ridge(rows, penalty)
     z = rows.Z @ b
     value = _objective(rows, b, z, ridge)
@@ -64,7 +66,7 @@ def minimise(rows: Rows, penalty: float, b: Array, *, max_steps: int = 30, toler
                 break
             length /= 2.0
         gained, b, z, value = value - new_value, new, new_z, new_value
-        if gained <= tolerance * abs(value):
+        if gained <= TOLERANCE * abs(value):
             break
     return b
 
@@ -73,7 +75,8 @@ class PairRefit:
     """Refits both regressions on most of the rows of a finished fit.
 
     Newton steps with the Hessian of all rows: a step on a share ``s`` of them leaves about ``1 - s`` of the distance,
-    and costs two products with a vector instead of a new Hessian.
+    and costs two products with a vector instead of a new Hessian. Where few rows decide that is not so; what these
+    steps leave to be gained is left to `minimise`.
     """
 
     def __init__(self, rows: Rows, pair: LogisticPair, penalty: float) -> None:
@@ -89,7 +92,12 @@ class PairRefit:
         for part, b, factor in zip((rows, rows.balanced()), self._pair, self._factors, strict=True):
             ridge = _ridge(part, self._penalty)
             for _ in range(steps):
-                b = b - cho_solve(factor, _gradient(part, b, part.Z @ b, ridge))
+                z = part.Z @ b
+                gradient = _gradient(part, b, z, ridge)
+                direction = cho_solve(factor, gradient)
+                b = b - direction
+            if gradient @ direction > TOLERANCE * _objective(part, b, part.Z @ b, ridge):
+                b = minimise(part, self._penalty, b)
             found.append(b)
         return LogisticPair(*found)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import TypeVar
@@ -199,7 +200,7 @@ def train_cross_entropy(
         return rise * (1.0 + math.cos(math.pi * step / settings.steps)) / 2.0
 
     batches = islice(_shuffled(rows, size, generator), settings.steps)
-    _descend(bank, batches, loss, settings.lr, share_of_lr, settings.weight_decay)
+    _descend(bank, batches, loss, settings.lr, share_of_lr, settings.weight_decay, generator)
 
 
 def train_for_region(
@@ -223,7 +224,7 @@ def train_for_region(
         return 1.0 - step / settings.region_steps
 
     batches = islice(zip(positives, negatives, strict=False), settings.region_steps)
-    _descend(bank, batches, loss, settings.region_lr, share_of_lr, settings.weight_decay)
+    _descend(bank, batches, loss, settings.region_lr, share_of_lr, settings.weight_decay, generator)
 
 
 def smoothed_tpauc(
@@ -275,14 +276,27 @@ def _descend(
     lr: float,
     share_of_lr: Callable[[int], float],
     weight_decay: float,
+    generator: torch.Generator,
 ) -> None:
     optimizer = torch.optim.AdamW(bank.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
+    with training(bank, generator):
+        for step, batch in enumerate(batches):
+            for group in optimizer.param_groups:
+                group["lr"] = lr * share_of_lr(step)
+            optimizer.zero_grad()
+            value = loss(batch)
+            value.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+
+
+@contextmanager
+def training(bank: nn.Module, generator: torch.Generator, epoch: int = 0) -> Iterator[None]:
+    """Put a bank in training mode, with random numbers of its layers, such as dropout, that follow from the generator.
+
+    Layers draw from torch's global generator, which is left as it was.
+    """
     bank.train()
-    for step, batch in enumerate(batches):
-        for group in optimizer.param_groups:
-            group["lr"] = lr * share_of_lr(step)
-        optimizer.zero_grad()
-        value = loss(batch)
-        value.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+    with torch.random.fork_rng():
+        torch.manual_seed(generator.initial_seed() + epoch)
+        yield
     bank.eval()

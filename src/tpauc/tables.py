@@ -37,11 +37,11 @@ from tpauc.networks import (
     new_bank,
     train_cross_entropy,
     train_for_region,
+    training,
 )
 from tpauc.region import Region
 from tpauc.sampling import StratifiedBatchSampler
-from tpauc.surrogates import SquaredHinge
-from tpauc.weighting import Exponential, Polynomial, TruncatedSide
+from tpauc.weighting import Exponential, Polynomial
 
 Array = npt.NDArray[Any]
 Labels = npt.NDArray[np.bool_]
@@ -88,35 +88,8 @@ class Trainer(Protocol):
         """Return the candidates from training on standardised rows ``X``, shape (n, d), and labels, shape (n,)."""
 
 
-class ScaledMargins(nn.Module):
-    """A loss on logits divided by their standard deviation: margins mean the same for every scale of the model."""
-
-    def __init__(self, loss: nn.Module) -> None:
-        super().__init__()
-        self.loss = loss
-
-    def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the loss of the standardised logits."""
-        flat = logits.flatten()
-        value: torch.Tensor = self.loss(flat / flat.std(unbiased=False).clamp_min(1e-12), labels)
-        return value
-
-
-def _anchored(region: Region) -> nn.Module:
-    # The limit tau -> 0 of `Anchored`, the exact selection: for linear models it did better than a soft border.
-    loss = TPAUCLoss(
-        TruncatedSide(region.alpha),
-        TruncatedSide(region.beta),
-        surrogate=SquaredHinge(margin=0.3),
-        scores="logit",
-        across_processes=False,
-    )
-    return ScaledMargins(loss)
-
-
-# What `method` may be. Losses that need no region ignore it.
-METHODS: dict[str, Callable[[Region], nn.Module]] = {
-    "anchored": _anchored,
+# The losses; those that need no region ignore it.
+LOSSES: dict[str, Callable[[Region], nn.Module]] = {
     "balanced_cross_entropy": lambda _: ReweightedCrossEntropy(across_processes=False),
     "cross_entropy": lambda _: nn.BCEWithLogitsLoss(),
     "exponential": lambda _: TPAUCLoss(Exponential(10.0), across_processes=False),
@@ -126,6 +99,7 @@ METHODS: dict[str, Callable[[Region], nn.Module]] = {
     "square_auc": lambda _: SquareAUCLoss(across_processes=False),
     "truncated": lambda region: TruncatedLoss(region.alpha, region.beta, across_processes=False),
 }
+METHODS = ("anchored", *LOSSES)  # "anchored" climbs the smoothed TPAUC of the exact hard pairs
 CROSS_ENTROPIES = ("cross_entropy", "balanced_cross_entropy")
 
 
@@ -154,7 +128,7 @@ class LinearTrainer:
     Parameters
     ----------
     method : str
-        A key of `METHODS`.
+        One of `METHODS`.
     region : Region
     settings : LinearSettings
         Of the regressions and of the ascent.
@@ -194,7 +168,7 @@ class LinearTrainer:
 
     def _steps(self, X: Array, y: Labels, start: Array) -> Iterator[Candidate]:
         x, labels = torch.from_numpy(X), torch.from_numpy(y)
-        module, loss = nn.Linear(X.shape[1], 1, dtype=x.dtype), METHODS[self.method](self.region)
+        module, loss = nn.Linear(X.shape[1], 1, dtype=x.dtype), LOSSES[self.method](self.region)
         with torch.no_grad():
             module.weight.copy_(torch.from_numpy(start[:-1]))
             module.bias.fill_(float(start[-1]))
@@ -278,16 +252,15 @@ class ModuleTrainer:
         self, bank: nn.Module, x: torch.Tensor, labels: torch.Tensor, generator: torch.Generator
     ) -> Iterator[Candidate]:
         """Go on from a bank of one network with the loss of the method."""
-        loss = METHODS[self.method](self.region)
+        loss = LOSSES[self.method](self.region)
         optimizer = _optimizer(bank, loss, self.settings.region_lr, 0.0)
         sampler = self._stratified(labels.numpy(force=True) > 0, generator)
         for epoch in range(1, self.epochs + 1):
-            bank.train()
-            for rows in sampler:
-                optimizer.zero_grad()
-                loss(bank(x[rows][None])[0], labels[rows]).backward()
-                optimizer.step()
-            bank.eval()
+            with training(bank, generator, epoch):
+                for rows in sampler:
+                    optimizer.zero_grad()
+                    loss(bank(x[rows][None])[0], labels[rows]).backward()
+                    optimizer.step()
             if epoch in powers_of_two(self.epochs):
                 yield self._candidate(self.method, epoch, bank, 0)
 

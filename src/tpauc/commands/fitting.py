@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from tpauc.estimator import TPAUCClassifier
+
 BASELINE = "cross_entropy"
 Say = Callable[[str], None]
 
@@ -129,7 +131,7 @@ def fit_table(
 
 def _parts(data: Path, test: Path | None, settings: FitSettings) -> tuple[FeatureColumns, _Part, _Part]:
     """Return the kinds of the columns, the training rows and the test rows."""
-    from sklearn.model_selection import train_test_split
+    from tpauc.folds import copies, rows_to_hold_out
 
     table = read_table(data)
     check_named_columns(table.column_names, data)
@@ -143,10 +145,10 @@ def _parts(data: Path, test: Path | None, settings: FitSettings) -> tuple[Featur
         check_same_classes(everything.labels[1:], testing.labels[1:], test)
         return columns, everything, testing
     check_class_sizes(everything.labels.n_positive, everything.labels.n_negative, 3, "to train and to test on")
-    kept, held = train_test_split(
-        everything.rows, test_size=settings.test_size, stratify=everything.labels.positive, random_state=settings.seed
+    held = rows_to_hold_out(
+        everything.labels.positive, copies(everything.frame), settings.test_size, np.random.default_rng(settings.seed)
     )
-    return columns, _chosen(everything, np.sort(kept)), _chosen(everything, np.sort(held))
+    return columns, _chosen(everything, np.flatnonzero(~held)), _chosen(everything, np.flatnonzero(held))
 
 
 def _part(table: pa.Table, columns: FeatureColumns, target: str, positive: str | None) -> _Part:
@@ -181,8 +183,13 @@ def _trained(
         )
         pipeline = Pipeline([("columns", columns.preprocessing()), ("classifier", classifier)])
         pipelines[method] = pipeline.fit(training.frame, training.labels.positive.astype(np.int64))
-        progress(f"trained in {time.perf_counter() - start:.1f} s; cross-validation chose {classifier.chosen_}")
+        choice = f"; cross-validation chose {classifier.chosen_}" if _had_a_choice(classifier) else ""
+        progress(f"trained in {time.perf_counter() - start:.1f} s{choice}")
     return pipelines
+
+
+def _had_a_choice(classifier: TPAUCClassifier) -> bool:
+    return len(getattr(classifier, "candidates_", ())) > 1
 
 
 def _difference(judge: Judge, labels: Labels, scores: dict[str, FloatArray], method: str) -> Document | None:

@@ -1,0 +1,61 @@
+"""Folds and held-out rows: copies of a row on one side, both classes on both sides."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tpauc.folds import copies, row_folds, rows_to_hold_out
+
+
+def test_copies_are_rows_equal_in_every_feature():
+    X = np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0], [-0.0, 0.0], [0.0, 0.0]])
+    assert copies(X).tolist() == [0, 1, 0, 2, 2]
+    assert copies(np.asfortranarray(X)).tolist() == [0, 1, 0, 2, 2]
+    frame = pd.DataFrame({"town": ["Ulm", "Bonn", "Ulm", None, None], "size": [1.0, 1.0, 1.0, np.nan, np.nan]})
+    assert copies(frame).tolist() == [0, 1, 0, 2, 2]
+
+
+def test_copies_at_any_place_of_a_large_array():
+    X = np.repeat(np.random.default_rng(0).normal(size=(1, 61)), 5001, axis=0)
+    assert copies(X).max() == 0
+
+
+@pytest.mark.parametrize("distinct", [600, 200, 2], ids=["all", "copies", "hardly any"])
+def test_every_fold_has_both_classes_and_copies_stay_together(distinct):
+    rng = np.random.default_rng(0)
+    group = np.arange(600) % distinct
+    X, y = rng.normal(size=(distinct, 2))[group], group % 2 == 1
+    fold = row_folds(X, y, 5, rng)
+    assert all(0 < y[fold == k].sum() < (fold == k).sum() for k in range(5))
+    if distinct > 2:
+        assert all(np.unique(fold[group == g]).size == 1 for g in range(distinct))
+
+
+def test_copies_are_on_one_side_and_classes_keep_their_share():
+    random = np.random.default_rng(0)
+    group = random.integers(400, size=1000)
+    group = np.unique(group, return_inverse=True)[1]
+    positive = random.random(1000) < 0.2
+    in_test = rows_to_hold_out(positive, group, 0.3, np.random.default_rng(1))
+    for number in range(int(group.max()) + 1):
+        assert np.unique(in_test[group == number]).size == 1
+    # Groups hold 2.5 rows in the mean, and mixed ones are split by whether they hold a positive.
+    assert in_test.mean() == pytest.approx(0.3, abs=0.02)
+    assert in_test[positive].mean() == pytest.approx(0.3, abs=0.1)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.99])
+@pytest.mark.parametrize("n_groups", [1, 2, 4, 40])
+def test_both_classes_are_on_both_sides_however_few_distinct_rows_there_are(share, n_groups):
+    group = np.arange(40) % n_groups
+    positive = group % 2 == 0 if n_groups > 1 else np.arange(40) < 20
+    held_out = rows_to_hold_out(positive, group, share, np.random.default_rng(0))
+    for side in (held_out, ~held_out):
+        assert 0 < positive[side].sum() < side.sum()
+
+
+def test_what_is_held_out_follows_from_the_generator():
+    positive, group = np.arange(100) < 30, np.arange(100)
+    first, again, other = (rows_to_hold_out(positive, group, 0.3, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
