@@ -1,19 +1,23 @@
 """Advice: is training for the region worth it here? And how often is the answer wrong when there is no difference?"""
 
 import json
+import warnings
 from functools import partial
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
-from sklearn.preprocessing import StandardScaler
+from scipy import sparse, stats
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from typer.testing import CliRunner
 
 from tpauc import advice
-from tpauc.advice import BALANCED, PLAIN, REGION, _advice, advise, corrected_comparison, cross_validate
+from tpauc.advice import BALANCED, PLAIN, REGION, _advice, _table, advise, corrected_comparison, cross_validate
 from tpauc.cli import app
 from tpauc.folds import copies, stratified_folds
 from tpauc.region import Region
@@ -178,6 +182,55 @@ def test_fewer_folds_where_the_region_would_select_nobody():
     assert lines[-1] == "fold 3 of 3, repeat 2 of 2"
 
 
+def test_as_many_folds_as_the_region_selects_somebody_in():
+    X = rows(300)[0]
+    # 10 positives a fold, of which a share that is 1e-17 below 0.1 still selects one
+    found = advise(X, np.arange(300) < 50, alpha=1 - 0.9, beta=0.3, n_repeats=1, random_state=0)
+    assert found.n_folds == 5
+    found = advise(X, np.arange(300) < 20, alpha=0.1, beta=0.3, n_repeats=1, random_state=0)
+    assert found.n_folds == 2
+
+
+FEW_COPIES = "copies of a row could not be kept in one fold, so the values may be too high"
+
+
+def six_rows(n=400):
+    """Return a table of two text columns with six different rows, each of them with positives, and its labels."""
+    number = np.arange(n)
+    frame = pd.DataFrame(
+        {"town": np.take(["Ulm", "Bonn", "Kiel"], number % 3), "club": np.take(["a", "b"], number % 2)}
+    )
+    likely = np.where(frame["town"] == "Ulm", 0.35, 0.1)
+    return frame, np.random.default_rng(0).random(n) < likely
+
+
+def test_a_table_of_few_distinct_rows_is_judged_with_a_warning():
+    X, y = six_rows()
+    encoder = OneHotEncoder(sparse_output=False)
+    with pytest.warns(UserWarning, match=FEW_COPIES) as caught:
+        found = advise(X, y, alpha=0.3, beta=0.3, n_repeats=1, preprocessing=encoder, random_state=0)
+    assert [str(warning.message) for warning in caught] == [
+        f"distinct rows with positives among their copies: 6, without: 0; {FEW_COPIES}"
+    ]
+    assert caught[0].filename == __file__
+    assert found.n_folds == 5
+    assert found.n_negative == (~y).sum()
+
+
+def test_features_that_say_nothing_are_judged_with_a_warning():
+    with pytest.warns(UserWarning, match=FEW_COPIES):
+        found = advise(np.ones((300, 3)), np.arange(300) % 3 == 0, alpha=0.3, beta=0.3, n_repeats=1, random_state=0)
+    assert found.outcome == "no difference found"
+
+
+def test_copies_stay_together_in_fewer_folds_if_they_can():
+    X, y = six_rows()
+    y[(X["club"] == "a") & (X["town"] != "Ulm")] = False  # two distinct rows without positives
+    encoder = OneHotEncoder(sparse_output=False)
+    found = advise(X, y, alpha=0.3, beta=0.3, n_repeats=1, preprocessing=encoder, random_state=0)  # a warning fails
+    assert found.n_folds == 2
+
+
 @pytest.mark.parametrize("model", ["mlp", "lightgbm"])
 def test_other_families(model, monkeypatch):
     if model == "lightgbm":
@@ -199,6 +252,45 @@ def test_preprocessing_is_fitted_inside_the_folds_and_left_alone():
     assert 0.0 <= by_scaler.region.estimate <= 1.0
 
 
+def mixed_columns():
+    """Return a transformer of a column of numbers and one of text, and a frame of such columns with copies of rows."""
+    number = np.random.default_rng(0).normal(size=100).round(3)
+    frame = pd.DataFrame({"size": np.repeat(number, 3), "town": np.tile(["Ulm", "Bonn"], 50).repeat(3)})
+    frame.loc[:2, "size"] = np.nan
+    encoder = OneHotEncoder(sparse_output=False)
+    return make_column_transformer((SimpleImputer(), [0]), (encoder, [1])), frame
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda frame: frame.to_numpy(dtype=object),
+        lambda frame: frame.to_numpy(dtype=str),
+        lambda frame: frame.to_numpy(dtype=object).tolist(),
+        lambda frame: list(frame.itertuples(index=False)),
+        lambda frame: pl.DataFrame(frame.to_dict("list")),
+    ],
+    ids=["objects", "text", "lists", "tuples", "polars"],
+)
+def test_preprocessing_takes_what_a_data_frame_could_hold(kind):
+    transformer, frame = mixed_columns()
+    y = np.random.default_rng(1).random(300) < 0.3
+    options = {"alpha": 0.3, "beta": 0.3, "n_folds": 2, "n_repeats": 1, "random_state": 0}
+    found = advise(kind(frame), y, preprocessing=transformer, **options)
+    assert found.n_positive == y.sum()
+    # Every row is there three times, one of them with NaN.
+    assert np.unique(copies(_table(kind(frame)))).size == 100
+
+
+def test_lists_of_numbers_reach_the_preprocessing_as_numbers():
+    X, y = rows()
+    options = {"alpha": 0.3, "beta": 0.3, "n_folds": 2, "n_repeats": 1, "random_state": 0}
+    exponential = FunctionTransformer(np.exp)  # fails on Python's objects
+    assert advise(X.tolist(), y, preprocessing=exponential, **options) == advise(
+        X, y, preprocessing=exponential, **options
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -210,14 +302,32 @@ def test_preprocessing_is_fitted_inside_the_folds_and_left_alone():
         ({"y": np.full(300, 2)}, "y must hold only 0/1 or only -1/1"),
         ({"y": np.ones(299)}, "X and y must have equal length, got 300 and 299"),
         ({"X": np.full((300, 3), np.nan)}, "Input contains NaN"),
-        ({"y": np.arange(300) < 5}, "alpha=0.3 selects none of the 2 positive examples"),
-        ({"X": np.ones((300, 3))}, "each class needs at least 2 rows that are no copies"),
+        (
+            {"y": np.arange(300) < 12, "alpha": 0.1},
+            "alpha=0.1 needs at least 20 positive rows, 10 in each of two folds, found 12; "
+            "give more data, or a larger alpha",
+        ),
+        ({"y": np.arange(300) >= 12, "beta": 0.1}, "beta=0.1 needs at least 20 negative rows, .* found 12; .* beta"),
+        ({"y": np.arange(300) < 19, "alpha": 1 - 0.9}, "needs at least 20 positive rows, 10 in each .* found 19"),
+        ({"alpha": 1e-300}, "needs at least .* positive rows"),
+        ({"y": np.arange(300) < 1, "alpha": 1.0}, "needs at least 2 positive rows, 1 in each of two folds, found 1"),
+        ({"X": np.arange(300), "preprocessing": StandardScaler()}, "Expected 2D array"),
+        ({"X": pd.Series(range(300)), "preprocessing": StandardScaler()}, "Expected a 2-dimensional container"),
+        ({"X": [[1.0]] * 299, "preprocessing": StandardScaler()}, "X and y must have equal length, got 299 and 300"),
     ],
 )
 def test_mistakes_are_explained(change, message):
     X, y = rows()
     with pytest.raises(ValueError, match=message):
         advise(**({"X": X, "y": y, "alpha": 0.3, "beta": 0.3} | change))
+
+
+@pytest.mark.parametrize("preprocessing", [None, StandardScaler(with_mean=False)])
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array])
+def test_sparse_features_are_refused(kind, preprocessing):
+    X, y = rows()
+    with pytest.raises(TypeError, match=r"Sparse data was passed.*dense data is required"):
+        advise(kind(X), y, alpha=0.3, beta=0.3, preprocessing=preprocessing)
 
 
 # -------------------------------------------------------------------------------------------------------- the command
@@ -255,6 +365,16 @@ def test_the_command_says_what_the_function_found(table):
     assert {"plain", "balanced", "region", "over_plain", "over_balanced", "outcome"} <= set(document)
 
 
+def test_the_command_warns_of_few_distinct_rows_in_one_line(tmp_path):
+    X, y = six_rows()
+    X.assign(ill=np.where(y, "yes", "no")).to_csv(tmp_path / "few.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        shown = run("advise", tmp_path / "few.csv", *OPTIONS[:4], *OPTIONS[6:], "--repeats", "1")
+    assert shown.exit_code == 0, shown.stderr
+    assert FEW_COPIES in next(line for line in shown.stderr.splitlines() if line.startswith("tpauc: warning: "))
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -262,7 +382,7 @@ def test_the_command_says_what_the_function_found(table):
         (["--target", "ill", "--alpha", "0.3", "--beta", "0.3"], 2, "--positive"),
         ([*OPTIONS, "--model", "forest"], 2, "forest"),
         ([*OPTIONS, "--repeats", "0"], 2, "--repeats"),
-        ([*OPTIONS, "--alpha", "0.01"], 1, "alpha=0.01 selects none of the"),
+        ([*OPTIONS, "--alpha", "0.01"], 1, "alpha=0.01 needs at least 200 positive rows"),
     ],
 )
 def test_a_mistake_is_one_line(table, arguments, code, message):

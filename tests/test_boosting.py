@@ -3,6 +3,7 @@ import pickle
 import sys
 import warnings
 
+import joblib
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -126,11 +127,29 @@ def test_hard_examples_lead_and_the_hessian_is_positive():
     assert (np.diff(by_hardness) >= 0.0).all()
 
 
-def test_equal_scores_give_the_balanced_log_loss():
+@pytest.mark.parametrize("share", [0.3, 0.002, 0.001, 1e-9])
+def test_equal_scores_give_the_balanced_log_loss(share):
     labels = np.array([1, 0, 0, 0])
-    gradient, hessian = lightgbm_objective(0.3, 0.3)(labels, np.full(4, 7.0))
+    gradient, hessian = lightgbm_objective(share, share)(labels, np.full(4, 7.0))
     assert gradient == pytest.approx([-1.0, 1 / 3, 1 / 3, 1 / 3])
     assert hessian == pytest.approx([0.5, 1 / 6, 1 / 6, 1 / 6])
+
+
+def test_a_region_smaller_than_one_example_looks_at_the_hardest():
+    labels, scores = np.array([1, 1, 0, 0]), np.array([2.0, 1.0, 0.0, -1.0])
+    gradient, _ = lightgbm_objective(0.001, 0.001)(labels, scores)
+    # The borders are 1 and 0, so the centre is 1/2; each class has weight 2, all of it on its hardest example.
+    assert gradient == pytest.approx([0.0, -2.0 * sigmoid(-0.5), 2.0 * sigmoid(-0.5), 0.0], abs=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.001])
+def test_a_weight_of_zero_is_no_row(share):
+    labels, scores = np.array([1, 1, 0, 0, 0]), np.array([0.0, 0.0, 0.0, 0.0, 5.0])
+    objective = xgboost_objective(share, share)
+    weighted = objective(labels, scores, np.array([1.0, 1.0, 1.0, 2.0, 0.0]))
+    without = objective(labels[:4], scores[:4], np.array([1.0, 1.0, 1.0, 2.0]))
+    assert np.allclose(np.array(weighted)[:, :4], without, rtol=1e-10, atol=0.0)
+    assert weighted[0][4] == 0.0
 
 
 def test_huge_scores_stay_finite():
@@ -226,6 +245,17 @@ def test_xgboost_boosts_for_the_region_both_ways():
     weight = np.where(X[TRAIN, 2] > 0, 3.0, 1.0)
     weighted = clone(classifier).fit(X[TRAIN], Y[TRAIN], sample_weight=weight)
     assert not np.allclose(weighted.predict(X[TEST], output_margin=True), scores, atol=1e-2)
+
+
+@pytest.mark.parametrize("rounds", [1, 10])
+def test_both_libraries_train_for_a_tiny_region_from_nothing(rounds):
+    data = lightgbm.Dataset(X[TRAIN], Y[TRAIN])
+    trees = lightgbm.train({**QUIET, "objective": lightgbm_objective(0.3, 0.001)}, data, rounds)
+    data, test = xgboost.DMatrix(X[TRAIN], Y[TRAIN]), xgboost.DMatrix(X[TEST])
+    more_trees = xgboost.train({"nthread": 1, "base_score": 0.0}, data, rounds, obj=xgboost_objective(0.3, 0.001))
+    for scores in (trees.predict(X[TEST]), more_trees.predict(test, output_margin=True)):
+        # The whole AUC: beta=0.001 looks at one negative, from which a model that starts from nothing learns little.
+        assert tpauc_score(Y[TEST], scores, alpha=1.0, beta=1.0) > 0.7
 
 
 def test_lightgbm_stops_early_on_the_metric():
@@ -351,6 +381,20 @@ def test_results_follow_from_the_random_state_and_models_pickle():
     assert np.array_equal(decision, pickle.loads(pickle.dumps(FITTED)).decision_function(X))
 
 
+def test_all_cores_give_the_same_trees(monkeypatch):
+    threads = []
+
+    def spied(*arguments, params):
+        threads.append(params["num_threads"])
+        return dataset(*arguments, params=params)
+
+    dataset = lightgbm.Dataset
+    monkeypatch.setattr(lightgbm, "Dataset", spied)
+    decision = a_booster(n_jobs=-1).fit(X[TRAIN], Y[TRAIN]).decision_function(X)
+    assert threads == [joblib.cpu_count()]
+    assert np.array_equal(decision, FITTED.decision_function(X))
+
+
 def test_frames_names_and_missing_values():
     frame = pd.DataFrame(X, columns=list("abcdef"))
     frame.loc[::7, "a"] = np.nan
@@ -366,6 +410,14 @@ def test_features_that_say_nothing_and_copies_of_one_row():
     assert not nothing.predict(np.ones((3, 2))).any()
     few = np.repeat(X[:2], 50, axis=0)
     assert np.isfinite(a_booster().fit(few, np.arange(100) % 2).decision_function(few)).all()
+
+
+def test_a_tiny_region_on_one_feature_of_two_values():
+    rng = np.random.default_rng(0)
+    feature = rng.integers(0, 2, 2000)
+    booster = a_booster(beta=0.001).fit(feature[:, None], rng.random(2000) < 0.1 + 0.2 * feature)  # a warning fails
+    zero, one = booster.decision_function([[0], [1]])
+    assert zero < one < np.inf
 
 
 def test_copies_of_a_row_are_not_judged_by_trees_that_saw_them():
@@ -433,7 +485,9 @@ def test_shares_follow_the_evidence():
         ({"reg_lambda": -1.0}, ValueError, "reg_lambda must be at least 0"),
         ({"subsample": 0.0}, ValueError, "subsample must be a share"),
         ({"colsample": 2.0}, ValueError, "colsample must be a share"),
-        ({"n_jobs": 0}, ValueError, "n_jobs must be at least 1"),
+        ({"n_jobs": 0}, ValueError, "n_jobs, unless None or -1 for all cores, must be at least 1, got 0"),
+        ({"n_jobs": -2}, ValueError, "n_jobs, unless None or -1 for all cores, must be at least 1, got -2"),
+        ({"n_jobs": "all"}, TypeError, "n_jobs, unless None or -1 for all cores, must be a whole number, got 'all'"),
     ],
 )
 def test_bad_parameters_name_themselves(parameters, error, message):
@@ -461,3 +515,10 @@ def test_a_missing_lightgbm_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'tpauc\[lightgbm\]'"):
         a_booster().fit(X[TRAIN], Y[TRAIN])
+
+
+def test_a_second_fit_leaves_nothing_of_the_first():
+    booster = TPAUCBooster(max_rounds=20, n_folds=2, calibrate=True, random_state=0).fit(X, Y)
+    again = booster.set_params(calibrate=False).fit(X, Y)
+    fresh = TPAUCBooster(max_rounds=20, n_folds=2, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(again.predict_proba(X), fresh.predict_proba(X))

@@ -11,6 +11,8 @@ def test_copies_are_rows_equal_in_every_feature():
     X = np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0], [-0.0, 0.0], [0.0, 0.0]])
     assert copies(X).tolist() == [0, 1, 0, 2, 2]
     assert copies(np.asfortranarray(X)).tolist() == [0, 1, 0, 2, 2]
+    assert copies(np.array([["Ulm", 1], ["Bonn", 1], ["Ulm", 1]], dtype=object)).tolist() == [0, 1, 0]
+    assert copies(np.array([[True], [False], [True]])).tolist() == [0, 1, 0]
     frame = pd.DataFrame({"town": ["Ulm", "Bonn", "Ulm", None, None], "size": [1.0, 1.0, 1.0, np.nan, np.nan]})
     assert copies(frame).tolist() == [0, 1, 0, 2, 2]
 

@@ -19,11 +19,11 @@ PACKAGE = ROOT / "src" / "tpauc"
 LAYERS = [
     {"region", "validation", "distributed", "duality", "folds"},
     {"metrics", "weighting", "moments", "surrogates"},
-    {"objective", "streaming", "sampling", "uncertainty", "large_samples", "held_out"},
+    {"objective", "streaming", "sampling", "resampling", "uncertainty", "large_samples", "held_out"},
     {
         *("losses", "minimax", "baselines", "boosting"),
         # training on tables
-        *("tables", "linear", "ascent", "logistic", "networks", "bagging", "classifier"),
+        *("tables", "linear", "ascent", "logistic", "fisher", "networks", "bagging", "classifier"),
         "training",
     },
     {"reporting", "estimator", "paper", "advice"},

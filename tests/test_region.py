@@ -211,3 +211,10 @@ def test_numbers_of_examples_are_whole(side):
     with pytest.raises(ValueError, match=f"number of {side} examples must be at least 0, got -1"):
         count(-1)
     assert count(np.int32(10)) == 5
+
+
+def test_a_region_is_widened_to_one_example_and_not_for_a_rounding():
+    assert Region(0.3, 0.3).holding_one(2, 100) == Region(0.5, 0.3)
+    assert Region(0.3, 0.001).holding_one(50, 100) == Region(0.3, 0.01)
+    region = Region(1 - 0.9, 0.3)  # a little below 0.1
+    assert region.holding_one(10, 100) == region

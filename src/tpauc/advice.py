@@ -1,8 +1,9 @@
 """Does training for the region help on this data? Repeated cross-validation of three models, and a verdict.
 
 Plain cross-entropy, class-balanced cross-entropy and the training for the region are each fitted in ``K`` folds,
-``R`` times over with new folds; all copies of a row are in one fold. Each of the ``J = K R`` folds gives a TPAUC of
-each model on rows that it was not trained on, and a difference ``d`` of two models on the same rows.
+``R`` times over with new folds; all copies of a row are in one fold, unless there are hardly any distinct rows. Each
+of the ``J = K R`` folds gives a TPAUC of each model on rows that it was not trained on, and a difference ``d`` of two
+models on the same rows.
 
 Folds share training rows, and repeats reuse all rows, so the ``J`` differences are not independent: their plain
 standard error is too small. The corrected resampled t-test (Nadeau and Bengio, *Inference for the generalization
@@ -17,6 +18,8 @@ steadier, but hardly narrower: only more data do.
 from __future__ import annotations
 
 import math
+import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,14 +34,13 @@ from sklearn.utils import _safe_indexing, check_array
 from tpauc.estimator import TPAUCClassifier
 from tpauc.folds import copies, stratified_folds
 from tpauc.held_out import held_out_tpauc
-from tpauc.region import Region
+from tpauc.region import Region, hard_mass
 from tpauc.uncertainty import Comparison, Interval
 from tpauc.validation import (
     BoolArray,
     FloatArray,
     check_both_classes,
     check_choice,
-    check_class_sizes,
     check_count,
     check_labels,
     check_random_state,
@@ -123,7 +125,7 @@ def advise(
     Parameters
     ----------
     X : array-like or data frame of shape (n, d)
-        Features; numbers, unless ``preprocessing`` makes numbers of them.
+        Features, not sparse; numbers, unless ``preprocessing`` makes numbers of them.
     y : array-like of shape (n,)
         Labels, 0/1 or -1/1.
     alpha, beta : float
@@ -133,7 +135,8 @@ def advise(
         "balanced_cross_entropy" and the default; trees are LightGBM's ``binary``, the same with ``is_unbalance``, and
         :class:`~tpauc.TPAUCBooster`.
     n_folds : int, default=5
-        Folds; fewer if the region would not select a positive in each.
+        Folds; fewer if the region would not select an example of each class in each, or if there are fewer distinct
+        rows of a class.
     n_repeats : int, default=2
         How often the cross-validation is done, with new folds.
     preprocessing : scikit-learn transformer, optional
@@ -150,6 +153,11 @@ def advise(
         if it is worse than one of them (p < 0.025, since there are two), and "too few positives to tell" if the region
         selects fewer than 10 positives. The intervals are for models trained on as many rows as the folds', over new
         samples of such data.
+
+    Warns
+    -----
+    UserWarning
+        If hardly any rows are distinct, so that copies of a row could not be kept in one fold.
 
     Notes
     -----
@@ -175,12 +183,13 @@ def advise(
     random = check_random_state(random_state)
     if preprocessing is None:
         X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan" if model == "lightgbm" else True)
+    else:
+        X = _table(X)
     positive = check_labels(y, "y")
     check_same_length("X", X, "y", positive)
     check_both_classes(positive, "y")
     makers = {name: _prepared(maker, preprocessing) for name, maker in _makers(model).items()}
-    group = _copies(X)
-    n_folds = _folds_that_fit(n_folds, positive, group, region)
+    group, n_folds = _kept_together(X, positive, _folds_that_fit(n_folds, positive, region))
     values = cross_validate(makers, X, positive, group, region, n_folds, n_repeats, random, progress)
     return _advice(model, region, positive, n_folds, n_repeats, values)
 
@@ -256,12 +265,14 @@ def cross_validate(
     return {name: np.array(found) for name, found in values.items()}
 
 
-def _copies(X: Any) -> IntArray:
-    if not hasattr(X, "iloc"):
-        return copies(np.asarray(X))
-    import pandas as pd
-
-    return np.unique(pd.util.hash_pandas_object(X, index=False), return_inverse=True)[1]
+def _table(X: Any) -> Any:
+    """Return a data frame as it is, and anything else as an array of shape (n, d) of whatever it holds."""
+    if hasattr(X, "columns"):
+        return X
+    values = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
+    if values.dtype.kind == "U" and not hasattr(X, "dtype"):
+        return np.array(X, dtype=object)  # of numbers in a list beside text NumPy has made text
+    return values
 
 
 def _scores(fitted: Any, X: Any) -> FloatArray:
@@ -270,17 +281,48 @@ def _scores(fitted: Any, X: Any) -> FloatArray:
     return np.asarray(fitted.predict_proba(X), dtype=np.float64)[:, 1]
 
 
-def _folds_that_fit(n_folds: int, positive: BoolArray, group: IntArray, region: Region) -> int:
+def _folds_that_fit(n_folds: int, positive: BoolArray, region: Region) -> int:
     """Return how many folds there can be such that the region selects an example of each class in each of them."""
     n_positive = int(positive.sum())
     n_negative = positive.size - n_positive
-    region.hard_positives(n_positive // 2)  # raises, and says how many are needed, if they do not do for two folds
-    region.hard_negatives(n_negative // 2)
+    _check_two_folds(n_positive, region.alpha, "alpha", "positive")
+    _check_two_folds(n_negative, region.beta, "beta", "negative")
+    return next(
+        k
+        for k in range(n_folds, 1, -1)
+        if hard_mass(n_positive // k, region.alpha) > 0 and hard_mass(n_negative // k, region.beta) > 0
+    )
+
+
+def _check_two_folds(n: int, share: float, name: str, side: str) -> None:
+    """Raise if the region selects none of the ``n`` rows of a class in one of two folds."""
+    if hard_mass(n // 2, share) > 0:
+        return
+    # Of 2**52 rows any share selects one, by the rounding in `hard_mass`.
+    needed = bisect_left(range(2**52), 1, key=lambda rows: hard_mass(rows, share))
+    raise ValueError(
+        f"{name}={share} needs at least {2 * needed} {side} rows, {needed} in each of two folds, found {n}; "
+        f"give more data, or a larger {name}"
+    )
+
+
+def _kept_together(X: Any, positive: BoolArray, n_folds: int) -> tuple[IntArray, int]:
+    """Return the rows that share a fold, as numbers of groups, and how many folds that allows.
+
+    Copies of a row share one. If not even two folds could then have both classes, rows are on their own, as in
+    `tpauc.folds.row_folds`.
+    """
+    group = copies(X)
     has_positive = np.bincount(group, positive) > 0
-    check_class_sizes(int(has_positive.sum()), int((~has_positive).sum()), 2, "that are no copies, to cross-validate")
-    most = min(n_folds, int(has_positive.sum()), int((~has_positive).sum()))
-    fits = (k for k in range(most, 2, -1) if min(n_positive // k * region.alpha, n_negative // k * region.beta) >= 1.0)
-    return next(fits, 2)
+    n_with, n_without = int(has_positive.sum()), int((~has_positive).sum())
+    if min(n_with, n_without) >= 2:
+        return group, min(n_folds, n_with, n_without)
+    warnings.warn(
+        f"distinct rows with positives among their copies: {n_with}, without: {n_without}; copies of a row could not "
+        "be kept in one fold, so the values may be too high",
+        stacklevel=3,
+    )
+    return np.arange(positive.size), n_folds
 
 
 # ----------------------------------------------------------------------------------------------------------- verdict

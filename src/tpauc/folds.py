@@ -6,6 +6,7 @@ remembers rows looks better than it is; so all copies of a row, whatever their l
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,16 @@ def copies(X: Any) -> IntArray:
         import pandas as pd
 
         return np.asarray(pd.factorize(pd.util.hash_pandas_object(X, index=False))[0], np.intp)
-    # Rows are compared as bytes; adding 0 makes one zero of the two that floats have.
-    seen: dict[bytes, int] = {}
-    numbers = (seen.setdefault(row.tobytes(), len(seen)) for row in np.ascontiguousarray(X + 0.0))
-    return np.fromiter(numbers, np.intp, len(X))
+    values = np.asarray(X)
+    keys: Iterable[Hashable]
+    if values.dtype.kind in "biuf":
+        # Numbers are compared as bytes; adding 0 makes one zero of the two that floats have.
+        keys = (row.tobytes() for row in np.ascontiguousarray(values + 0))
+    else:
+        # As printed: NaN then equals NaN, and objects need not be hashable.
+        keys = map(repr, values.tolist())
+    seen: dict[Hashable, int] = {}
+    return np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.intp, len(values))
 
 
 def stratified_folds(

@@ -79,7 +79,10 @@ class Region:
         >>> Region(0.3, 0.3).holding_one(n_positive=2, n_negative=100)
         Region(alpha=0.5, beta=0.3)
         """
-        return Region(max(self.alpha, 1.0 / n_positive), max(self.beta, 1.0 / n_negative))
+        return Region(
+            self.alpha if hard_mass(n_positive, self.alpha) else 1.0 / n_positive,
+            self.beta if hard_mass(n_negative, self.beta) else 1.0 / n_negative,
+        )
 
     def hard_positives(self, n_positive: int) -> int:
         """Return ``k+``, the number of positives in the region; an error if there are none."""

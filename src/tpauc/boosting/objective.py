@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, log_expit, softmax
 
 from tpauc.region import Region
 from tpauc.validation import check_labels_and_scores, check_positive, check_sample_weight, import_extra
@@ -76,10 +76,12 @@ def region_gradient(
     for side, sign, share in ((positive, -1.0, region.alpha), (~positive, 1.0, region.beta)):
         own = None if weight is None else weight[side]
         hardness, border = _hardness(sign * scores[side], share, own)
-        focus = expit((hardness - (1.0 - share)) / (softness * share))
+        # In logs: if a small region has nobody of the class near it, as with equal scores, all sigmoids underflow.
+        log_focus = log_expit((hardness - (1.0 - share)) / (softness * share))
         if own is not None:
-            focus *= own
-        row_weight[side] = focus * (0.5 * total / focus.sum())
+            with np.errstate(divide="ignore"):  # the log of a weight of 0 is -inf, which counts for nothing
+                log_focus += np.log(own)
+        row_weight[side] = 0.5 * total * softmax(log_focus)
         borders.append(sign * border)
     p = expit(scores - 0.5 * (borders[0] + borders[1]))
     return row_weight * (p - positive), np.maximum(row_weight * p * (1.0 - p), _LEAST_HESSIAN)
