@@ -43,7 +43,7 @@ class LinearSettings:
     held_out_positives: int = 300  # folds are repeated until about so many positives were held out
     max_repeats: int = 3
     standard_errors: float = 0.5  # a direction that far below the best has 1/e of its weight
-    fold_rows: tuple[int, int] = (5_000, 10_000)  # most positives and negatives that the folds see
+    fold_rows: tuple[int, int] = (5_000, 20_000)  # most positives and negatives that the folds see
     ascent_rows: tuple[int, int] = (20_000, 40_000)  # most that the last ascent sees
 
 
