@@ -9,6 +9,7 @@ from torch import nn
 
 from tpauc.paper.backbones import CIFAR_PIXELS, Normalise
 from tpauc.paper.cells import ANY_REGION, Request
+from tpauc.paper.provenance import machine
 from tpauc.paper.results import Result
 from tpauc.paper.tables import TableFolder
 
@@ -77,7 +78,7 @@ def result(**changes):
         threads=torch.get_num_threads(),
         commit="abc",
         versions="torch 2",
-        machine="a machine, 2 cores",
+        machine=machine(),
         finished="2026-01-01T00:00:00+00:00",
     )
     return replace(row, **changes)

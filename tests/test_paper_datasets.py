@@ -18,7 +18,7 @@ from tpauc.paper.cifar_files import CIFAR10, CIFAR100, CifarFiles
 from tpauc.paper.datasets import DATASETS, load_splits
 from tpauc.paper.long_tail import class_counts, distinct_rows, part_sizes, split_rows
 from tpauc.paper.tiny_imagenet_files import TinyImageNetFiles, read_image
-from tpauc.region import Region
+from tpauc.validation import check_distinct_images
 
 PARTS = ("train", "validation", "test")
 SUBSETS = [(name, number) for name in DATASETS for number in (1, 2, 3)]
@@ -99,7 +99,6 @@ def test_sizes_of_tiny_imagenet_are_the_papers(number):
 def test_the_table_of_sets_is_whole():
     for image_set in DATASETS.values():
         assert set(image_set.subsets) == {1, 2, 3}
-        assert image_set.regions == (Region(0.3, 0.3), Region(0.4, 0.4), Region(0.5, 0.5))
         classes = [number for subset in image_set.subsets.values() for number in subset.positive_classes]
         assert len(set(classes)) == len(classes)
         assert max(classes) < image_set.n_classes
@@ -250,16 +249,16 @@ def test_the_order_of_images_in_the_files_does_not_matter(tmp_path):
 
 def test_a_copy_of_an_image_is_never_in_two_parts(tmp_path):
     records = image_files.write_cifar10(tmp_path, 60)
-    # Every image of class 0 is there twice, also once as one of class 1, with other labels before and after.
+    # Three images of class 0 are there twice, and another three as ones of class 1.
     of_zero, of_one = np.flatnonzero(records[:, 0] == 0), np.flatnonzero(records[:, 0] == 1)
-    records[of_zero[30:], 1:] = records[of_zero[:30], 1:]
-    records[of_one[:20], 1:] = records[of_zero[:20], 1:]
+    records[of_zero[57:], 1:] = records[of_zero[:3], 1:]
+    records[of_one[:3], 1:] = records[of_zero[3:6], 1:]
     image_files.write_records(tmp_path / "cifar-10-batches-bin", CIFAR10.files, records)
     parts = parts_of(load_splits("cifar10-lt", subset=2, data_dir=tmp_path))
     everything = [content for images, _ in parts for content in contents(images)]
     assert len(set(everything)) == len(everything)
-    # 30 distinct images of class 0; of class 1 its 40 own ones, enough for the 35 of the rule.
-    expected = [30, *class_counts(10, largest=60, ratio=0.01)[1:]]
+    # 57 distinct images of class 0; of class 1 its 57 own ones, enough for the 35 of the rule.
+    expected = [57, *class_counts(10, largest=60, ratio=0.01)[1:]]
     assert len(everything) == sum(expected)
     assert sum(int(labels.sum()) for _, labels in parts) == expected[1] == 35
 
@@ -288,6 +287,11 @@ def test_fit_and_evaluate_take_the_parts(data_dir, name):
 class Mean(torch.nn.Module):
     def forward(self, images):
         return images.float().mean(dim=(2, 3))
+
+
+def test_the_number_of_images_in_the_files_is_kept(data_dir):
+    found = [load_splits(name, subset=1, data_dir=data_dir).images_per_class for name in DATASETS]
+    assert found == [60, 7, 7]
 
 
 def test_memory_holds_the_chosen_images_only(data_dir):
@@ -388,6 +392,41 @@ def test_a_file_of_cifar_that_is_cut_between_images(cifar10):
     path = cifar10 / "data_batch_3.bin"
     path.write_bytes(path.read_bytes()[:-3073])
     assert "has 5 images of class" in complaint("cifar10-lt", cifar10.parent)
+
+
+def test_a_file_of_cifar_that_is_a_copy_of_another(tmp_path):
+    records = image_files.cifar_records(np.arange(600) % 10, np.random.default_rng(0))
+    image_files.write_records(tmp_path / "cifar-10-batches-bin", CIFAR10.files, records)
+    folder = tmp_path / "cifar-10-batches-bin"
+    shutil.copy(folder / "data_batch_1.bin", folder / "data_batch_2.bin")
+    message = complaint("cifar10-lt", tmp_path)
+    assert message.startswith(f"{folder} has 600 images of which only 500 differ: it is damaged; run: tpauc data fetch")
+
+
+def test_blank_images_of_cifar(tmp_path):
+    # 20 of 6,000: fewer than 1 % of the images, but they are all the same.
+    records = image_files.write_cifar10(tmp_path, 600)
+    records[1000:1020, 1:] = 0
+    image_files.write_records(tmp_path / "cifar-10-batches-bin", CIFAR10.files, records)
+    assert "cifar-10-batches-bin has 20 images that are all the same" in complaint("cifar10-lt", tmp_path)
+
+
+def test_some_images_may_be_there_twice(tmp_path):
+    path = tmp_path / "cifar-100-binary"
+    check_distinct_images([2] * 26 + [1] * 59_948, path, "command")  # those of CIFAR-100
+    check_distinct_images([2] * 6 + [1] * 588, path, "command")
+    with pytest.raises(ValueError, match="has 600 images of which only 593 differ"):
+        check_distinct_images([2] * 7 + [1] * 586, path, "command")
+    check_distinct_images([10] + [1] * 1000, path, "command")
+    with pytest.raises(ValueError, match="has 11 images that are all the same"):
+        check_distinct_images([11] + [1] * 1_000_000, path, "command")
+
+
+def test_images_of_tiny_imagenet_that_are_copies(tiny):
+    names = [tiny / "train" / wnid / "images" / f"{wnid}_0.JPEG" for wnid in image_files.WNIDS]
+    for number in range(3):
+        shutil.copy(names[number], names[100 + number])
+    assert "has 200 images of which only 197 differ" in complaint("tiny-imagenet", tiny.parent)
 
 
 def test_a_label_that_is_no_class(cifar10):

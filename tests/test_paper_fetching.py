@@ -36,7 +36,7 @@ class Server(ThreadingHTTPServer):
         self.honours_range = True
         self.stops_after = None  # bytes of the body after which the connection is closed
         self.status = None
-        self.starts_at = None  # where a range begins, whatever was asked for
+        self.headers = {}  # instead of the right ones; None leaves one out
         self.asked = []
 
     def url(self, name):
@@ -54,16 +54,17 @@ class Handler(BaseHTTPRequestHandler):
         if server.status is not None:
             self.send_error(server.status)
             return
-        start = 0
+        start, headers = 0, {}
         if wanted and server.honours_range:
-            start = (
-                int(wanted.removeprefix("bytes=").removesuffix("-")) if server.starts_at is None else server.starts_at
-            )
+            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
             self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(server.body) - 1}/{len(server.body)}")
+            headers["Content-Range"] = f"bytes {start}-{len(server.body) - 1}/{len(server.body)}"
         else:
             self.send_response(200)
-        self.send_header("Content-Length", str(len(server.body) - start))
+        headers["Content-Length"] = str(len(server.body) - start)
+        for name, value in (headers | server.headers).items():
+            if value is not None:
+                self.send_header(name, value)
         self.end_headers()
         end = len(server.body) if server.stops_after is None else server.stops_after
         with contextlib.suppress(ConnectionError):
@@ -179,16 +180,47 @@ def test_a_wrong_beginning_is_found_and_does_not_stay(server, body, tmp_path):
 
 
 def test_a_body_that_is_too_long(server, body, tmp_path):
+    (tmp_path / "data.part").write_bytes(body[:500])
+    server.headers = {"Content-Range": "bytes 500-999/1000"}  # and more than that in the body
     message = failure(server.remote(size=1000), tmp_path)
     assert "is longer than the 1,000 bytes that it should have; what has arrived is removed" in message
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_server_that_sends_another_part_than_asked_for(server, body, tmp_path):
+@pytest.mark.parametrize("beginning", [b"", b"x" * 1000])
+def test_a_page_instead_of_the_file_leaves_what_has_arrived(server, body, tmp_path, beginning):
+    if beginning:
+        (tmp_path / "data.part").write_bytes(beginning)
+    remote = server.remote()
+    server.honours_range, server.body = False, b"<html>please log in</html>"
+    message = failure(remote, tmp_path)
+    assert f"data.tar.gz has {len(body)} bytes, but the server sent 26 bytes; what has arrived is kept" in message
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == ([beginning] if beginning else [])
+
+
+def test_a_page_of_unknown_length_leaves_what_has_arrived(server, body, tmp_path):
     (tmp_path / "data.part").write_bytes(body[:1000])
-    server.starts_at = 5000
-    assert "was sent from byte 5,000 on, when it was asked for from 1,000 on" in failure(server.remote(), tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    server.honours_range, server.headers = False, {"Content-Length": None}
+    assert "but the server sent an unknown number of bytes; " in failure(server.remote(), tmp_path)
+    assert (tmp_path / "data.part").read_bytes() == body[:1000]
+
+
+@pytest.mark.parametrize(
+    "sent", [None, "", "bytes 5000-5999/{size}", "bytes 0-999/{size}", "bytes 1000-1999/7", "lines 1"]
+)
+def test_a_server_that_sends_another_part_than_asked_for(server, body, tmp_path, sent):
+    (tmp_path / "data.part").write_bytes(body[:1000])
+    server.headers = {"Content-Range": sent and sent.format(size=len(body))}
+    message = failure(server.remote(), tmp_path)
+    assert f"the server sent the range {server.headers['Content-Range'] or ''!r} when it was asked for from" in message
+    assert (tmp_path / "data.part").read_bytes() == body[:1000]
+
+
+def test_a_range_of_a_file_whose_length_the_server_does_not_say(server, body, tmp_path):
+    (tmp_path / "data.part").write_bytes(body[:1000])
+    server.headers = {"Content-Range": f"bytes 1000-{len(body) - 1}/*"}
+    download(server.remote(), tmp_path / "data", lambda arrived: None)
+    assert (tmp_path / "data").read_bytes() == body
 
 
 def test_a_server_that_cannot_satisfy_the_range(server, body, tmp_path):
@@ -337,9 +369,48 @@ def test_no_links_and_no_devices(tmp_path, make, name, member):
 def test_a_damaged_archive_leaves_nothing(tmp_path, make, name, spoil):
     archive = make(tmp_path / name, [("set/a.bin", bytes(range(256)) * 400)])
     archive.write_bytes(spoil(archive.read_bytes()))
-    with pytest.raises(ValueError, match="is damaged and cannot be unpacked"):
+    with pytest.raises(ValueError, match="cannot be unpacked, it may be damaged"):
         unpack(archive, tmp_path / "set")
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(("make", "name"), [(make_tar, "set.tar.gz"), (make_zip, "set.zip")])
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("set/a", b"a file"), ("set/a/b.txt", b"in it")],
+        [("set/a/b.txt", b"in a folder"), ("set/a", b"a file")],
+        [("set/a", b"a file"), ("set/a/b/c.txt", b"further in it")],
+    ],
+)
+def test_a_name_that_is_a_file_and_a_folder(tmp_path, make, name, members):
+    with pytest.raises(ValueError, match="cannot be unpacked, it may be damaged"):
+        unpack(make(tmp_path / name, members), tmp_path / "set")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("place", "bits", "message"),
+    [(6, b"\x01\x00", "encrypted"), (8, b"\x63\x00", "compression method is not supported")],
+)
+def test_a_zip_file_that_python_cannot_read(tmp_path, place, bits, message):
+    archive = make_zip(tmp_path / "set.zip", [("set/a.txt", b"one")])
+    content = bytearray(archive.read_bytes())
+    directory = content.index(b"PK\x01\x02")  # says the same as the head of the member, two bytes further on
+    content[place : place + 2] = content[directory + place + 2 : directory + place + 4] = bits
+    archive.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        unpack(archive, tmp_path / "set")
+    assert [path.name for path in tmp_path.iterdir()] == ["set.zip"]
+
+
+def test_a_full_disk_is_not_called_damage(tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tpauc.paper.unpacking.shutil.copyfileobj", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        unpack(make_tar(tmp_path / "set.tar.gz", GOOD), tmp_path / "set")
 
 
 @pytest.mark.parametrize(("make", "name"), [(make_tar, "set.tar.gz"), (make_zip, "set.zip")])

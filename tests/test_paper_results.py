@@ -7,15 +7,19 @@ from dataclasses import asdict
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from paper_runs import request, result
 from tpauc.paper import provenance
-from tpauc.paper.cells import ANY_REGION, EACH_REGION, parameters_text
+from tpauc.paper.cells import ANY_REGION, EACH_REGION, chosen_region, number_text, parameters_text, region_text
+from tpauc.paper.methods import ClassSizes
+from tpauc.paper.parameters import BEST, EXPONENT_GRID, GAMMA_GRID, WARMUP_GRID
 from tpauc.paper.planning import known_seconds
 from tpauc.paper.rendering import as_markdown, tables_of
-from tpauc.paper.results import COLUMNS, ResultsFile, key_of
+from tpauc.paper.results import COLUMNS, Key, ResultsFile, key_of
 from tpauc.region import Region
-from tpauc.validation import check_each, check_known_parameters, check_results_header
+from tpauc.validation import check_each, check_known_parameters, check_results_header, check_same_test_data
 from training_runs import start
 
 REGIONS = (Region(0.3, 0.3), Region(0.4, 0.4), Region(0.5, 0.5))
@@ -71,6 +75,49 @@ def test_every_setting_of_a_training_is_in_the_name_of_its_folder(tmp_path):
     assert request(**{**base, "epochs": 40}).cells()[0].folder(tmp_path) == folders[0]
 
 
+def test_names_of_folders_stay_what_they_were(tmp_path):
+    (cell,) = request(methods=("TPAUC-Poly",), epochs=30).cells()
+    assert cell.folder(tmp_path).name == "paper-split-0-seed-0-exponent-0.1-warmup_epochs-0"
+    best = [
+        value for of_set in BEST.values() for of_kind in of_set.values() for rows in of_kind.values() for value in rows
+    ]
+    usual = {*EXPONENT_GRID, *GAMMA_GRID, *WARMUP_GRID, *(value for pair in best for value in pair)}
+    for value in (*usual, 0.0001, 0.0003, 100.0, 350.0, 1000.0, 1e-5, 2_000_000):
+        assert number_text(value) == f"{value:g}"
+
+
+def test_values_that_differ_little_have_folders_and_keys_of_their_own(tmp_path):
+    cells = [
+        request(methods=("TPAUC-Poly",), parameters={"exponent": exponent}).cells()[0]
+        for exponent in (0.1234567, 0.1234568)
+    ]
+    folders, keys = (
+        [of(cell) for cell in cells] for of in (lambda c: c.folder(tmp_path), lambda c: key_of(c, REGIONS[0]))
+    )
+    assert folders[0] != folders[1]
+    assert keys[0] != keys[1]
+    assert [key.chosen_for for key in keys] == [
+        f"(0.3, 0.3), but exponent={value}" for value in ("0.1234567", "0.1234568")
+    ]
+
+
+@given(st.floats(1e-300, 1e300) | st.integers(0, 10**9))
+@settings(deadline=None, max_examples=100)
+def test_a_number_can_be_read_back_from_its_text(value):
+    assert float(number_text(value)) == value
+    assert number_text(float(value)) == number_text(value)
+
+
+@given(st.floats(0.0, 1.0, exclude_min=True), st.floats(0.0, 1.0, exclude_min=True))
+@settings(deadline=None, max_examples=50)
+def test_the_region_that_parameters_were_chosen_for_can_be_read_back(alpha, beta):
+    region = Region(alpha, beta)
+    assert chosen_region(region_text(region), REGIONS[0]) == region
+    assert chosen_region(f"{region_text(region)}, but gamma=2", REGIONS[0]) == region
+    for text in (ANY_REGION, EACH_REGION, f"{EACH_REGION}, but gamma=2"):
+        assert chosen_region(text, region) == region
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -99,6 +146,7 @@ def test_checks_let_good_values_pass():
     check_each((1, 2), "seeds", lambda value, name: value)
     check_known_parameters({"gamma": 1.0}, {"gamma"}, ["TPAUC-Exp"])
     check_results_header(["a", "b"], ("a", "b"), "results.csv")
+    check_same_test_data((3, 9), (3, 9), what="cifar10-lt", path="results.csv", data_dir="data")
     with pytest.raises(TypeError, match="methods must be a list, got 'SqAUC'"):
         check_each("SqAUC", "methods", lambda value, name: value)
 
@@ -170,6 +218,21 @@ def test_keys_and_columns_agree():
     )
     assert row.key == key_of(cell, REGIONS[1])
     assert set(asdict(row)) == set(COLUMNS)
+    assert COLUMNS[: len(Key._fields)] == Key._fields
+
+
+def test_results_on_other_test_data_are_refused(tmp_path):
+    file = ResultsFile(tmp_path / "results.csv")
+    file.add(
+        [result(test_positives=324, test_negatives=1916), result(subset=2, test_positives=540, test_negatives=1700)]
+    )
+    file.check_data(request(), ClassSizes(324, 1916), tmp_path)
+    file.check_data(request(split=1), ClassSizes(5, 50), tmp_path)  # no results for it yet
+    for sizes in (ClassSizes(324, 1915), ClassSizes(325, 1916)):
+        with pytest.raises(
+            ValueError, match="holds results of cifar10-lt, subset 1, split 0 on 324 positives and 1,916"
+        ):
+            file.check_data(request(methods=("CE-RW",)), sizes, tmp_path)
 
 
 # -------------------------------------------------------------------------------------------------------- rendering
@@ -221,6 +284,49 @@ def test_the_parameters_of_one_choice_are_shown():
     assert tables_of(rows)[0].lines[0][5] == "(0.3, 0.3): exponent=0.1 warmup_epochs=0"
 
 
+EXPONENTIAL = {"method": "TPAUC-Exp", "chosen_for": "(0.3, 0.3)"}
+
+
+@pytest.mark.parametrize(
+    ("epochs", "warmup", "changes", "shown"),
+    [
+        (50, 35, {}, "(0.3, 0.3): gamma=25 warmup_epochs=35"),
+        (30, 15, {}, "(0.3, 0.3): gamma=25 warmup_epochs=15; warm-up cut from 35"),
+        (30, 15, {"alpha": 0.5, "beta": 0.5}, "(0.3, 0.3): gamma=25 warmup_epochs=15; warm-up cut from 35"),
+        (30, 3, {"chosen_for": "(0.3, 0.3), but warmup_epochs=3"}, "(0.3, 0.3): gamma=25 warmup_epochs=3"),
+        (
+            30,
+            15,
+            {"chosen_for": "(0.3, 0.3), but gamma=25"},
+            "(0.3, 0.3): gamma=25 warmup_epochs=15; warm-up cut from 35",
+        ),
+        (30, 15, {"chosen_for": EACH_REGION}, "each region; warm-up cut from 35"),
+        (50, 35, {"chosen_for": EACH_REGION}, "each region"),
+    ],
+)
+def test_a_warm_up_that_was_cut_is_told(epochs, warmup, changes, shown):
+    parameters = f"gamma=25 warmup_epochs={warmup}"
+    row = result(**{**EXPONENTIAL, "epochs": epochs, "parameters": parameters, **changes})
+    assert tables_of([row])[0].lines[0][5] == shown
+
+
+def test_regions_may_have_been_cut_from_different_warm_ups():
+    rows = [
+        result(**{**EXPONENTIAL, "chosen_for": EACH_REGION}, alpha=share, beta=share, parameters=parameters)
+        for share, parameters in ((0.3, "gamma=25 warmup_epochs=15"), (0.5, "gamma=20 warmup_epochs=15"))
+    ]
+    (line,) = tables_of(rows)[0].lines
+    assert line[5] == "each region; warm-up cut from 30 or 35"
+
+
+def test_trainings_with_other_parameters_are_not_averaged():
+    rows = [result(**EXPONENTIAL, parameters=f"gamma=25 warmup_epochs={warmup}", epochs=50) for warmup in (25, 35)]
+    assert [line[5] for line in tables_of(rows)[0].lines] == [
+        "(0.3, 0.3): gamma=25 warmup_epochs=25; warm-up cut from 35",
+        "(0.3, 0.3): gamma=25 warmup_epochs=35",
+    ]
+
+
 def test_each_subset_has_a_table():
     text = as_markdown([result(subset=2), result()])
     assert text.index("subset 1: birds") < text.index("subset 2: automobiles")
@@ -235,6 +341,8 @@ def test_the_plan_knows_what_finished_cells_took():
     assert known_seconds(cell, others) == 20.0
     assert known_seconds(cell, [*others, result(seconds=900.0)]) == 30.0
     assert known_seconds(cell, [result(threads=torch.get_num_threads() + 1)]) is None
+    assert known_seconds(cell, [result(machine="another machine, 2 cores")]) is None
+    assert known_seconds(cell, [result(recipe="strong")]) is None  # which scores each image twice
 
 
 # ------------------------------------------------------------------------------------------------------ provenance

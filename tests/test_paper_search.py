@@ -16,7 +16,7 @@ from tpauc.paper import search as searching
 from tpauc.paper.backbones import BACKBONES
 from tpauc.paper.datasets import load_splits
 from tpauc.paper.running import BestEpoch, ScoreFolder, Trained
-from tpauc.paper.search import Search, search_space, study_name
+from tpauc.paper.search import Search, StorageError, search_space, study_name
 from tpauc.region import Region
 from tpauc.training import TrainingDivergedError
 from tpauc.training.interruption import interrupted
@@ -119,6 +119,40 @@ def test_a_study_goes_on_and_is_shared(tmp_path, data_dir):
     assert other.run(2, say=silent, progress=False).trials == 2
     assert not (tmp_path / "b").exists()
     assert other.run(3, say=silent, progress=False).trials == 3
+
+
+def unopenable(tmp_path):
+    """Return storages that cannot be opened, each with what is wrong."""
+    (tmp_path / "text.db").write_text("no database " * 100)
+    return {
+        "nonsense": "Could not parse",
+        f"sqlite:///{tmp_path / 'no folder' / 'x.db'}": "unable to open database file",
+        f"sqlite:///{tmp_path / 'text.db'}": "file is not a database",
+        "nosuchdialect://host/base": "Can't load plugin",
+    }
+
+
+def test_a_storage_that_cannot_be_opened(tmp_path, data_dir):
+    for storage, reason in unopenable(tmp_path).items():
+        with pytest.raises(StorageError, match=r"^storage must be the URL of a database") as caught:
+            study(tmp_path, data_dir, storage=storage)
+        assert f"got {storage!r} (" in str(caught.value)
+        assert reason in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_no_password_in_the_message(tmp_path, data_dir):
+    with pytest.raises(StorageError, match=r"got 'nosuchdialect://me:\.\.\.@host/base'") as caught:
+        study(tmp_path, data_dir, storage="nosuchdialect://me:pass@word@host/base")
+    assert "word" not in str(caught.value)
+
+
+def test_a_region_that_cannot_be_measured_is_found_before_training(tmp_path, data_dir):
+    search = study(tmp_path, data_dir, regions=(Region(0.01, 0.5),))
+    with pytest.raises(ValueError, match=r"\(0\.01, 0\.5\) cannot be measured on the validation data: alpha=0\.01"):
+        search.run(1, say=silent)
+    assert trials_in(search) == []
+    assert not (tmp_path / "runs").exists()
 
 
 def test_the_count_of_trials_is_checked(tmp_path, data_dir):
@@ -226,3 +260,11 @@ def test_mistakes_are_one_line(tmp_path, arguments, message):
     done = command("search", "cifar10-lt", *arguments, "--out", tmp_path)
     assert done.exit_code == 2
     assert message in done.stderr.splitlines()[-1]
+
+
+def test_a_wrong_storage_is_a_mistake_of_usage(tmp_path):
+    for storage in unopenable(tmp_path):
+        done = command("search", "cifar10-lt", "--method", "TPAUC-Poly", "--storage", storage, "--out", tmp_path)
+        assert done.exit_code == 2
+        assert done.stderr.startswith("tpauc: error: --storage must be the URL of a database that can be opened")
+        assert done.stderr.count("\n") == 1

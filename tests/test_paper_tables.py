@@ -7,6 +7,7 @@ import random
 import re
 import signal
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,13 +19,15 @@ from image_files import write_cifar10
 from paper_runs import fill, fill_quietly, folder, numbers_in, request, small_network
 from tpauc.cli import app
 from tpauc.metrics import tpauc_score
+from tpauc.paper import planning, request_data
 from tpauc.paper.backbones import BACKBONES, Mirrored
-from tpauc.paper.datasets import load_splits
+from tpauc.paper.datasets import DATASETS, load_splits
 from tpauc.paper.results import COLUMNS
-from tpauc.paper.running import ScoreFolder, new_network
+from tpauc.paper.running import ScoreFolder, config_of, new_network
 from tpauc.paper.tables import TableFolder
 from tpauc.region import Region
 from tpauc.training.run_folder import RunFolder
+from tpauc.training.setup import make_sampler
 from tpauc.uncertainty import tpauc_interval
 from training_runs import run, start, wait_for
 
@@ -106,7 +109,7 @@ def test_what_is_done_is_not_done_again(filled, data_dir):
     lines = []
     again = folder(out, data_dir).fill(request(methods=("SqAUC", "TPAUC-Poly"), epochs=3), say=lines.append)
     assert again == outcome
-    assert [line.rpartition(": ")[2] for line in lines] == ["done already"] * 2
+    assert [line.rpartition(": ")[2] for line in lines[1:]] == ["done already"] * 2
     assert (out / "results.csv").read_bytes() == before
 
 
@@ -114,7 +117,7 @@ def test_a_longer_training_goes_on_from_a_shorter_one(tmp_path, data_dir):
     fill(tmp_path / "grown", data_dir, epochs=2)
     lines = []
     grown = folder(tmp_path / "grown", data_dir).fill(request(epochs=4), say=lines.append, progress=False)
-    assert lines == ["cell 1 of 1, SqAUC, seed 0: 4 epochs, 2 of them trained before"]
+    assert lines[1:] == ["cell 1 of 1, SqAUC, seed 0: 4 epochs, 2 of them trained before"]
     assert numbers_in(grown.results) == numbers_in(fill(tmp_path / "straight", data_dir, epochs=4).results)
     # The shorter one can be read from the longer one, too.
     (tmp_path / "grown" / "results.csv").unlink()
@@ -177,6 +180,92 @@ def test_a_training_that_diverges_gets_no_row_and_stops_no_other(tmp_path, data_
     assert list(outcome.diverged) == ["SqAUC, seed 0"]
     assert "training stopped in epoch 1" in outcome.diverged["SqAUC, seed 0"]
     assert {row.method for row in outcome.results} == {"CE-RW"}
+
+
+# ------------------------------------------------------------------------------------------------ what speaks against
+
+
+# Of the small set the test data have 7 positives, of which (0.15, 0.15) selects 1; the validation data have 6.
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"regions": (Region(0.5, 0.5), Region(0.15, 0.15))},
+            r"\(0.15, 0.15\) cannot be measured on the validation data: ",
+        ),
+        ({"regions": (Region(0.5, 0.005),)}, "beta=0.005 selects none of the 3. negative examples"),
+        ({"methods": ("anchored",), "parameters": {"alpha": 0.1}}, "alpha=0.1 selects none of the 6 positive examples"),
+    ],
+)
+@pytest.mark.parametrize("act", ["fill", "plan"])
+def test_a_region_that_cannot_be_measured_is_found_before_any_training(tmp_path, data_dir, act, settings, message):
+    with pytest.raises(ValueError, match=message):
+        getattr(folder(tmp_path, data_dir), act)(request(**settings), say=lambda line: None)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_region_is_checked_on_the_test_data_too(tmp_path, monkeypatch, data_dir):
+    splits = load_splits("cifar10-lt", subset=1, data_dir=data_dir)
+    few = splits.test[0][:8], torch.arange(8) < 1
+    monkeypatch.setattr(request_data, "load_splits", lambda *_, **__: replace(splits, test=few))
+    with pytest.raises(
+        ValueError, match=r"\(0.3, 0.3\) cannot be measured on the test data: alpha=0.3 selects none of the 1"
+    ):
+        fill(tmp_path, data_dir)
+
+
+def test_results_of_other_images_are_not_taken_for_these(tmp_path, data_dir):
+    fill(tmp_path / "out", data_dir, epochs=1)
+    before = (tmp_path / "out" / "results.csv").read_bytes()
+    write_cifar10(tmp_path / "more", 240)
+    for settings in ({"epochs": 1}, {"epochs": 2}, {"methods": ("CE-RW",)}):
+        for act in ("fill", "plan"):
+            with pytest.raises(ValueError, match="give the --data-dir of these results, or choose another --out"):
+                getattr(folder(tmp_path / "out", tmp_path / "more"), act)(request(**settings), say=lambda line: None)
+    assert (tmp_path / "out" / "results.csv").read_bytes() == before
+    assert len(fill(tmp_path / "out", data_dir, epochs=1).results) == 3
+
+
+def test_a_training_on_other_images_is_not_taken_up(tmp_path, data_dir):
+    fill(tmp_path / "out", data_dir, epochs=1)
+    (tmp_path / "out" / "results.csv").unlink()
+    write_cifar10(tmp_path / "more", 240)
+    with pytest.raises(ValueError, match="validation"):
+        fill(tmp_path / "out", tmp_path / "more", epochs=2)
+
+
+def test_a_whole_table_is_shown_without_its_images(filled, tmp_path):
+    out, outcome = filled
+    known = {"methods": ("SqAUC", "TPAUC-Poly"), "epochs": 3}
+    assert fill(out, tmp_path / "nowhere", **known) == outcome
+    assert [item.epochs_left for item in folder(out, tmp_path / "nowhere").plan(request(**known))] == [0, 0]
+    with pytest.raises(FileNotFoundError, match="tpauc data fetch cifar10"):
+        fill(out, tmp_path / "nowhere", methods=("SqAUC", "CE-RW"), epochs=3)
+
+
+def test_other_images_than_the_official_ones_are_told(tmp_path, data_dir, monkeypatch):
+    lines = []
+    folder(tmp_path, data_dir).plan(request(), say=lines.append)
+    told = "has 120 images a class instead of 6,000: results for CIFAR-10-LT cannot be compared with the paper's"
+    assert lines == [f"{data_dir} {told}"]
+    monkeypatch.setitem(DATASETS, "cifar10-lt", replace(DATASETS["cifar10-lt"], images_per_class=120))
+    folder(tmp_path, data_dir).plan(request(), say=lines.append)
+    assert len(lines) == 1
+
+
+def test_images_are_read_once_for_several_requests(tmp_path, data_dir, monkeypatch):
+    read = []
+    monkeypatch.setattr(request_data, "load_splits", lambda *a, **named: read.append(named) or load_splits(*a, **named))
+    table, lines = folder(tmp_path, data_dir), []
+    for split in (0, 0, 1, 1):
+        table.plan(request(split=split), say=lines.append)
+    assert [named["seed"] for named in read] == [0, 1]
+    assert len(lines) == 2
+    with pytest.raises(ValueError, match="cannot be measured"):
+        table.plan(request(split=1, regions=(Region(0.01, 0.5),)), say=lines.append)
+
+
+# -------------------------------------------------------------------------------------------------------- networks
 
 
 def test_weights_at_the_start_follow_from_the_seed_alone():
@@ -244,6 +333,45 @@ def test_the_plan_times_a_step_where_nothing_is_finished(tmp_path, data_dir):
     assert not list(tmp_path.iterdir())
 
 
+class Clocked(nn.Module):
+    """Takes a second for a step of training and a hundred to score a batch, by a clock of its own."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.weight, self.clock = nn.Parameter(torch.ones(1)), clock
+
+    def forward(self, images):
+        self.clock.now += 1.0 if self.training else 100.0 * len(images) / 256
+        return images.float().mean(dim=(1, 2, 3)) * self.weight
+
+
+class Clock:
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("method", "recipe", "scored"),
+    [
+        ("SqAUC", "paper", "validation test"),
+        ("SqAUC", "strong", "validation test validation test"),  # and the mirror images
+        ("TruncTPAUC", "paper", "validation test train"),
+    ],
+)
+def test_the_plan_counts_steps_and_scoring(tmp_path, data_dir, monkeypatch, method, recipe, scored):
+    clock = Clock()
+    monkeypatch.setattr(planning, "time", clock)
+    table = TableFolder(tmp_path, data_dir, backbone=lambda: Clocked(clock))
+    (planned,) = table.plan(request(methods=(method,), recipe=recipe, epochs=3), say=lambda line: None)
+    splits = load_splits("cifar10-lt", subset=1, data_dir=data_dir)
+    config = config_of(planned.cell, None, progress=False)
+    steps = len(make_sampler(splits.train[1].numpy(), config))
+    images = sum(len(getattr(splits, part)[1]) for part in scored.split())
+    assert planned.seconds == pytest.approx(3 * (steps + 100.0 * images / 256))
+
+
 def test_the_plan_counts_what_is_left(filled, data_dir):
     out, _ = filled
     left = [item.epochs_left for item in folder(out, data_dir).plan(request(methods=("SqAUC", "CE-RW"), epochs=5))]
@@ -283,6 +411,15 @@ def test_the_command_shows_a_plan(tmp_path, data_dir, small_backbones):
     assert lines[2].startswith("2 cells, about ")
     as_json = json.loads(table("cifar10-lt", *options, "--plan", "--json").stdout)
     assert [cell["epochs_left"] for cell in as_json["cells"]] == [30] * 3
+
+
+@pytest.mark.parametrize("options", [["--plan"], ["--plan", "--json"], []])
+def test_an_impossible_region_is_one_line(tmp_path, data_dir, small_backbones, options):
+    where = ("--data-dir", data_dir, "--out", tmp_path)
+    done = table("cifar10-lt", "--methods", "SqAUC", "--regions", "0.5,0.0001", *options, *where)
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert "tpauc: error: (0.0001, 0.0001) cannot be measured on the validation data: " in done.stderr
 
 
 def test_threads_are_those_asked_for(tmp_path, data_dir, small_backbones, monkeypatch):

@@ -159,6 +159,9 @@ def test_no_fixed_lower_limit_agrees_with_tpauc(lower, alpha):
     first, second = pair_against(lower, region)
     assert curve_tpauc(*first, region) > curve_tpauc(*second, region)
     assert order_by_opauc(first, second, lower=lower, upper=0.6) < 0.0
+    # entry_rate forgives 1e-12 of the height, on slopes of at least 0.05 / 0.6.
+    entries = entry_rate(*first, region), entry_rate(*second, region)
+    assert entries == pytest.approx(((lower + 0.6) / 2, lower), abs=1e-9)
 
 
 def test_a_lower_limit_beyond_beta_is_refused():

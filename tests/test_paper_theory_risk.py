@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tpauc.paper.datasets import DATASETS
 from tpauc.paper.theory.decomposition import PowerScores, decompose, largest_deviation, two_step_decomposition
 from tpauc.paper.theory.excess_risk import (
     SQUARE_LIPSCHITZ,
@@ -98,19 +99,19 @@ def test_the_bound_follows_the_rounding_of_counts():
 
 @given(seed=st.integers(0, 10**6), K=st.floats(1.01, 100.0))
 @settings(deadline=None, max_examples=40)
-def test_the_two_step_decomposition_holds(seed, K):
+def test_the_two_steps_against_plain_loops(seed, K):
     rng = np.random.default_rng(seed)
-    positive, negative = rng.random((4, 12)), rng.random((4, 15))  # scores of four scorers
-    margin = positive[:, :, None] - negative[:, None, :]
-    weight = (1.0 - positive)[:, :, None] ** 0.5 * negative[:, None, :] ** 0.5
-    steps = two_step_decomposition(weight * (1.0 - margin) ** 2, rng.integers(12, size=5), rng.integers(15, size=7), K)
-    assert steps.whole <= steps.first + steps.second + ROUNDING
-
-
-def test_for_one_scorer_the_two_steps_are_an_equality():
-    rng = np.random.default_rng(0)
-    steps = two_step_decomposition(rng.random((1, 6, 6)), np.array([0, 2]), np.array([1, 1, 5]), 3.0)
-    assert steps.whole == pytest.approx(steps.first + steps.second)
+    terms = rng.random((4, 6, 5))  # four scorers, six positives and five negatives
+    positives, negatives = rng.integers(6, size=3), rng.integers(5, size=4)
+    factor, columns = K / (K - 1.0), []
+    for of_scorer in terms:
+        everyone = np.mean([of_scorer[i, j] for i in range(6) for j in range(5)])
+        half = factor * np.mean([of_scorer[i, j] for i in positives for j in range(5)])
+        drawn = factor**2 * np.mean([of_scorer[i, j] for i in positives for j in negatives])
+        columns.append((everyone - drawn, everyone - half, half - drawn))
+    steps = two_step_decomposition(terms, positives, negatives, K)
+    # The factor is 101 at most, and its square multiplies the rounding of a mean.
+    np.testing.assert_allclose(steps, np.max(columns, axis=0), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("K", [1.0, 0.5])
@@ -119,14 +120,23 @@ def test_k_must_be_above_one(K):
         two_step_decomposition(np.ones((1, 2, 2)), np.array([0]), np.array([0]), K)
 
 
-def test_the_printed_condition_on_variances_is_the_wrong_way_round():
+@pytest.mark.parametrize("weighting", [Polynomial(3.0), Exponential(0.5), Exponential(5.0), Uniform()])
+def test_the_printed_condition_on_variances_is_the_wrong_way_round(weighting):
     # The proof prints E g / Var g <= v^2 l; local complexities need Var g <= v^2 l E g, which is what holds.
-    g = np.full(10, 0.5)  # a constant pair loss, within [0, 4]
-    assert g.var() == 0.0  # the printed ratio is infinite
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        g = 4.0 * rng.random(50) ** 3
-        assert g.var() <= 4.0 * g.mean()
+    largest = weighting.supremum() ** 2 * SQUARE_SUPREMUM
+
+    def pair_loss(positive, negative):
+        return weighting(1.0 - positive) * weighting(negative) * (1.0 - positive + negative) ** 2
+
+    ends = torch.tensor([0.0, 1.0], dtype=torch.float64)
+    worst, best = pair_loss(*ends), pair_loss(*ends.flip(0))
+    assert (float(worst), float(best)) == pytest.approx((largest, 0.0))
+    # A scorer that is wrong about every tenth pair comes near the limit; one whose pairs are all alike is far from it.
+    wrong_at_times, alike = torch.stack([worst, *[best] * 9]), pair_loss(0.5 + 0.01 * ends, 0.5 - 0.01 * ends)
+    for g in (wrong_at_times, alike):
+        assert 0.0 < g.var(correction=0) <= largest * g.mean()
+    assert float(wrong_at_times.var(correction=0)) == pytest.approx(0.9 * largest * float(wrong_at_times.mean()))
+    assert alike.mean() / alike.var(correction=0) > largest
 
 
 # ------------------------------------------------------------------------------------------------------ calculator
@@ -268,7 +278,8 @@ def test_the_corollary_is_theorem_5_with_the_constants_of_the_net():
 
 
 def test_for_the_papers_own_data_no_term_says_anything():
-    sizes, region = (1508, 8910), Region(0.5, 0.5)  # CIFAR-10-LT-1, training part
+    data, region = DATASETS["cifar10-lt"].subsets[1], Region(0.5, 0.5)
+    sizes = data.paper_train_positives, data.paper_train_negatives
     spread = network_spread(layers=20, distance=20.0)
     assert theorem_4(*sizes, vc_dimension=65) > region.area
     assert theorem_5(*sizes, complexity=65) > region.area

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tpauc.commands.options import AsJson, Debug, Overwrite
+from tpauc.commands.experiments import Subset, Threads, use_threads
+from tpauc.commands.options import AsJson, DataDir, Debug, Overwrite
 from tpauc.commands.program import progress
 from tpauc.validation import UsageError, check_output_path
+
+if TYPE_CHECKING:
+    from tpauc.paper.figures.image_trials import ImageRuns
 
 
 def figure(
@@ -18,27 +23,48 @@ def figure(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for NAME.png and NAME.csv.")] = Path("figures"),
     show_list: Annotated[bool, typer.Option("--list", help="List the figures and make none.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Spend the paper's budget: minutes to hours, not seconds.")
+        bool,
+        typer.Option(
+            "--full",
+            help="Spend more: minutes, or for what the paper trains on images, 9 to 127 networks, days without a GPU.",
+        ),
     ] = False,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Images for --full, cifar10-lt, cifar100-lt or tiny-imagenet; the paper's by default.",
+        ),
+    ] = None,
+    subset: Subset = 1,
+    data_dir: DataDir = Path("data"),
+    threads: Threads = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Print what --full trains and how long it takes.")] = False,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """Make a figure of the paper: a picture, and its numbers as CSV.
 
-    Every line in the picture is a row of the CSV. "all" makes every figure.
+    Every line in the picture is a row of the CSV. "all" makes every figure. With --full, figures of experiments train
+    on images, in the folder "table" inside --out: they go on where they were stopped, and several processes may share
+    the work.
     """
-    from tpauc.paper.figures import FIGURES, make_figure
+    from tpauc.paper.figures import make_figure
     from tpauc.paper.figures.making import figure_files
 
     if show_list:
         _show_list(as_json=as_json)
         return
-    if name is None:
-        raise UsageError("say which figure to make; tpauc reproduce figure --list shows them")
-    if name != "all" and name not in FIGURES:
-        raise UsageError(f"there is no figure {name!r}; there are {', '.join(FIGURES)}, and all")
-    names = list(FIGURES) if name == "all" else [name]
+    names = _chosen(name)
+    runs = _image_runs(out, data_dir, dataset, subset)
+    for option, given in (("--plan", plan), ("--dataset", dataset is not None), ("--subset", subset != 1)):
+        if given and not full:
+            raise UsageError(f"{option} is about the images of --full; give that as well")
+    use_threads(threads)
+    if plan:
+        _show_plan(names, runs, as_json=as_json)
+        return
     for chosen in names:
         files = figure_files(chosen, out)
         check_output_path(files.png, overwrite=overwrite, suffixes=(".png",))
@@ -46,12 +72,51 @@ def figure(
     written = []
     for chosen in names:
         progress(f"figure {chosen}")
-        files = make_figure(chosen, out, full=full)
+        files = make_figure(chosen, out, full=full, data_dir=data_dir, dataset=dataset, subset=subset, say=progress)
         written.append({"name": chosen, "png": str(files.png), "csv": str(files.csv)})
     if as_json:
         typer.echo(json.dumps(written, indent=2, ensure_ascii=False))
     else:
         typer.echo("\n".join(f"{made['png']}  {made['csv']}" for made in written))
+
+
+def _chosen(name: str | None) -> list[str]:
+    from tpauc.paper.figures import FIGURES
+
+    if name is None:
+        raise UsageError("say which figure to make; tpauc reproduce figure --list shows them")
+    if name != "all" and name not in FIGURES:
+        raise UsageError(f"there is no figure {name!r}; there are {', '.join(FIGURES)}, and all")
+    return list(FIGURES) if name == "all" else [name]
+
+
+def _image_runs(out: Path, data_dir: Path, dataset: str | None, subset: int) -> ImageRuns:
+    from tpauc.paper.figures.making import image_runs
+
+    try:
+        return image_runs(out, data_dir, dataset, subset)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
+
+
+def _show_plan(names: Sequence[str], runs: ImageRuns, *, as_json: bool) -> None:
+    from tpauc.paper.figures import FIGURES
+    from tpauc.paper.figures.image_trials import seconds_left, workload_of
+    from tpauc.paper.planning import duration
+
+    planned = []
+    for name in names:
+        if (experiment := FIGURES[name].on_images) is None:
+            planned.append({"name": name, "trainings": 0, "epochs_left": 0, "seconds": 0})
+            line = f"{name}: trains nothing on images"
+        else:
+            work, seconds = workload_of(experiment, runs), seconds_left(experiment, runs, say=progress)
+            planned.append({"name": name, **work._asdict(), "seconds": round(seconds)})
+            line = f"{name}: {work}, about {duration(seconds)}"
+        if not as_json:
+            typer.echo(line)
+    if as_json:
+        typer.echo(json.dumps(planned, indent=2, ensure_ascii=False))
 
 
 def _show_list(*, as_json: bool) -> None:

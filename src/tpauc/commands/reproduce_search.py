@@ -59,7 +59,7 @@ def search(
     Test data are not looked at: "tpauc reproduce table --set NAME=VALUE" with what was found measures on them, and
     finds the training done. Every process that is given the same --storage takes part in the same study.
     """
-    from tpauc.paper.search import Search
+    from tpauc.paper.search import Search, StorageError
 
     request = checked_request(
         dataset=dataset,
@@ -77,6 +77,8 @@ def search(
     use_threads(threads)
     try:
         study = Search(request, out, data_dir, storage=storage)
+    except StorageError as error:
+        raise UsageError(f"--{error}") from error
     except ValueError as error:
         raise UsageError(str(error)) from error
     found = study.run(trials, say=progress)

@@ -82,7 +82,7 @@ def table(
     use_threads(threads)
     folder = TableFolder(out, data_dir)
     if plan:
-        _show_plan(folder.plan(request), as_json=as_json)
+        _show_plan(folder.plan(request, say=progress), as_json=as_json)
         return
     _show_outcome(folder.fill(request, say=progress), as_json=as_json)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tpauc.paper.datasets import DATASETS
 from tpauc.paper.methods import METHODS, ClassSizes, Place
+from tpauc.paper.published import REGIONS
 from tpauc.paper.recipes import RECIPES
 from tpauc.region import Region
 from tpauc.validation import (
@@ -44,7 +45,7 @@ class Request:
     epochs : int
         Of each training.
     regions : sequence of Region
-        To measure in.
+        To measure in; by default those of the paper.
     recipe : str
         A key of ``RECIPES``.
     split : int
@@ -68,7 +69,7 @@ class Request:
     methods: Sequence[str]
     seeds: Sequence[int]
     epochs: int
-    regions: Sequence[Region] = (Region(0.3, 0.3), Region(0.4, 0.4), Region(0.5, 0.5))
+    regions: Sequence[Region] = REGIONS
     recipe: str = "paper"
     split: int = 0
     per_region: bool = False
@@ -166,7 +167,7 @@ class Cell:
     def trained_region(self) -> Region:
         """The region that training is told of: that of the method's parameters, or the paper's first one."""
         values = dict(self.parameters)
-        return Region(values.get("alpha", 0.3), values.get("beta", 0.3))
+        return Region(values.get("alpha", REGIONS[0].alpha), values.get("beta", REGIONS[0].beta))
 
     def folder(self, out: Path) -> Path:
         """Return where the training is kept.
@@ -181,8 +182,18 @@ class Cell:
         """
         length = f"-{self.epochs}-epochs" if RECIPES[self.recipe].depends_on_epochs else ""
         parts = [f"{self.recipe}{length}-split-{self.split}-seed-{self.seed}"]
-        parts += [f"{name}-{value:g}" for name, value in self.parameters]
+        parts += [f"{name}-{number_text(value)}" for name, value in self.parameters]
         return out / "runs" / f"{self.dataset}-{self.subset}" / self.method / "-".join(parts)
+
+
+def number_text(value: float) -> str:
+    """Return a number in short, but never so short that another one reads the same.
+
+    >>> number_text(25.0), number_text(0.1), number_text(0.1234567)
+    ('25', '0.1', '0.1234567')
+    """
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
 
 
 def region_text(region: Region) -> str:
@@ -191,7 +202,19 @@ def region_text(region: Region) -> str:
     >>> region_text(Region(0.3, 0.3))
     '(0.3, 0.3)'
     """
-    return f"({region.alpha:g}, {region.beta:g})"
+    return f"({number_text(region.alpha)}, {number_text(region.beta)})"
+
+
+def chosen_region(chosen_for: str, measured: Region) -> Region:
+    """Return the region whose parameters were trained with, for what is measured in a region.
+
+    >>> chosen_region("(0.3, 0.4), but exponent=1", Region(0.5, 0.5)), chosen_region(EACH_REGION, Region(0.5, 0.5))
+    (Region(alpha=0.3, beta=0.4), Region(alpha=0.5, beta=0.5))
+    """
+    if not chosen_for.startswith("("):
+        return measured
+    alpha, beta = chosen_for[1 : chosen_for.index(")")].split(", ")
+    return Region(float(alpha), float(beta))
 
 
 def parameters_text(parameters: Sequence[tuple[str, float]]) -> str:
@@ -200,4 +223,4 @@ def parameters_text(parameters: Sequence[tuple[str, float]]) -> str:
     >>> parameters_text((("exponent", 0.1), ("warmup_epochs", 0)))
     'exponent=0.1 warmup_epochs=0'
     """
-    return " ".join(f"{name}={value:g}" for name, value in parameters)
+    return " ".join(f"{name}={number_text(value)}" for name, value in parameters)

@@ -89,6 +89,8 @@ class CifarFiles:
 
     Attributes
     ----------
+    folder : Path
+        That of the set.
     classes : uint8 array, shape (n,)
         Class of each image; there are equally many of each.
 
@@ -113,11 +115,11 @@ class CifarFiles:
 
     def __init__(self, data_dir: Path, layout: CifarLayout) -> None:
         self._label_bytes = layout.label_bytes
-        folder = data_dir / layout.folder
-        command = fetch_command(layout.fetch_name, folder)
-        self._records = [_records(folder / name, layout, command) for name in layout.files]
+        self.folder = data_dir / layout.folder
+        command = fetch_command(layout.fetch_name, self.folder)
+        self._records = [_records(self.folder / name, layout, command) for name in layout.files]
         self.classes = np.concatenate([records[:, layout.label_bytes - 1] for records in self._records])
-        check_balanced_classes(np.bincount(self.classes, minlength=layout.n_classes), folder, command)
+        check_balanced_classes(np.bincount(self.classes, minlength=layout.n_classes), self.folder, command)
 
     def digests(self) -> Iterator[bytes]:
         """Yield a digest of each image's pixels."""

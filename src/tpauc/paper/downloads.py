@@ -1,7 +1,8 @@
 """A file from the net: resumed where an earlier attempt ended, and checked against its size and MD5 sum.
 
 What has arrived is kept beside the target as ``NAME.part``. The next attempt asks the server for the rest (HTTP
-``Range``); from a server that sends the whole file again, the whole file is taken.
+``Range``); from a server that sends the whole file again, the whole file is taken. An answer whose headers do not fit
+the file, such as the page of a proxy, is refused before a byte of it is written.
 """
 
 from __future__ import annotations
@@ -107,20 +108,29 @@ def _append(remote: RemoteFile, part: Path, have: int, progress: Progress) -> in
     """Write what the server sends to where it belongs in ``part``, and return how long that has become."""
     request = Request(remote.url, headers={"Range": f"bytes={have}-"} if have else {})
     with urlopen(request, timeout=_SECONDS_OF_SILENCE) as response:
-        start = _first_byte(response)
-        if start not in (0, have):
-            what = f"{remote.url} was sent from byte {start:,} on, when it was asked for from {have:,} on"
-            raise _wrong_file(part, what)
+        start = _first_byte(response, remote, have)
         with part.open("r+b" if part.exists() else "wb") as file:
             file.seek(start)
             file.truncate()
             return _copy(response, file, start, remote, progress)
 
 
-def _first_byte(response: http.client.HTTPResponse) -> int:
-    """Return the place in the file at which the body of an answer begins."""
-    sent = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
-    return int(sent[1]) if response.status == http.client.PARTIAL_CONTENT and sent else 0
+def _first_byte(response: http.client.HTTPResponse, remote: RemoteFile, have: int) -> int:
+    """Return the place in the file at which the body of an answer begins; refuse what is no answer to the question."""
+    if response.status == http.client.PARTIAL_CONTENT:
+        sent = response.headers.get("Content-Range", "")
+        found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", sent.strip())
+        if found is None or int(found[1]) != have or found[2] not in ("*", str(remote.size)):
+            raise _refused(remote, f"the range {sent!r} when it was asked for from byte {have} on")
+        return have
+    length = response.headers.get("Content-Length", "an unknown number of")
+    if length != str(remote.size):
+        raise _refused(remote, f"{length} bytes")
+    return 0
+
+
+def _refused(remote: RemoteFile, sent: str) -> DownloadError:
+    return DownloadError(f"{remote.url} has {remote.size} bytes, but the server sent {sent}; {_AGAIN}")
 
 
 def _copy(

@@ -18,12 +18,13 @@ With ``h`` the hardness (``1 - f`` of a positive, ``f`` of a negative), each pai
 CE-RW, Focal, CB-CE and CB-Focal are cross-entropies, weighted by class. A warm-up is the paper's: epochs of SqAUC on
 all examples; "anchored" is LogisticAUC in the first half of the epochs. What the paper leaves open is set here: focus
 2 and ``b = 0.9999`` for the class-balanced losses, the values of the papers it takes them from; for OP-... and
-Minmax-... the parameters of TPAUC-...; 10 epochs of warm-up for truncation; and a warm-up takes at most half of a
-training, for the paper's of 35 epochs would be all of a short one.
+Minmax-... the parameters of TPAUC-...; and 10 epochs of warm-up for truncation. A training that is not longer than its
+warm-up, which the paper has none of, warms up in half of its epochs instead.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -42,7 +43,7 @@ TRUNCATION_WARMUP = 10
 
 
 class ClassSizes(NamedTuple):
-    """How many training examples there are."""
+    """How many examples there are."""
 
     positive: int
     negative: int
@@ -90,19 +91,19 @@ class Method:
 # -------------------------------------------------------------------------------------------------------- parameters
 
 
-def _at_most_half(warmup_epochs: int, place: Place) -> int:
-    """Return the warm-up, shortened in a training that would otherwise be little or nothing else."""
-    return min(warmup_epochs, place.epochs // 2)
+def _within(warmup_epochs: int, place: Place) -> int:
+    """Return the warm-up as it is, or half of a training that would otherwise be nothing else."""
+    return warmup_epochs if warmup_epochs < place.epochs else place.epochs // 2
 
 
 def _polynomial(place: Place) -> dict[str, float]:
     best = best_parameters(place.dataset, place.subset, "Poly", place.region)
-    return {"exponent": best.value, "warmup_epochs": _at_most_half(best.warmup_epochs, place)}
+    return {"exponent": best.value, "warmup_epochs": _within(best.warmup_epochs, place)}
 
 
 def _exponential(place: Place) -> dict[str, float]:
     best = best_parameters(place.dataset, place.subset, "Exp", place.region)
-    return {"gamma": best.value, "warmup_epochs": _at_most_half(best.warmup_epochs, place)}
+    return {"gamma": best.value, "warmup_epochs": _within(best.warmup_epochs, place)}
 
 
 def _two_sided(name: str, one_sided: Callable[[Place], dict[str, float]]) -> Callable[[Place], dict[str, float]]:
@@ -125,7 +126,7 @@ def _hard_negatives(place: Place) -> dict[str, float]:
 
 
 def _warm(parameters: Callable[[Place], dict[str, float]]) -> Callable[[Place], dict[str, float]]:
-    return lambda place: {**parameters(place), "warmup_epochs": _at_most_half(TRUNCATION_WARMUP, place)}
+    return lambda place: {**parameters(place), "warmup_epochs": _within(TRUNCATION_WARMUP, place)}
 
 
 def _second_half(place: Place) -> dict[str, float]:
@@ -217,4 +218,17 @@ METHODS: dict[str, Method] = {
     "LogisticAUC": Method(_OURS, _logistic_auc),
     "anchored": Method(_OURS, _anchored, _second_half),
 }
-PAPER_METHODS = tuple(METHODS)[:13]
+PAPER_METHODS = tuple(name for name, method in METHODS.items() if method.group in (_BASELINES, _PAIRWISE, _MINIMAX))
+
+
+def full_warmup(method: str, place: Place) -> int | None:
+    """Return the warm-up that a method has in a training that is long enough for it, None where it has none.
+
+    Examples
+    --------
+    >>> place = Place("cifar10-lt", 1, Region(0.3, 0.3), epochs=30)
+    >>> METHODS["TPAUC-Exp"].parameters(place)["warmup_epochs"], full_warmup("TPAUC-Exp", place)
+    (15, 35)
+    """
+    epochs = METHODS[method].parameters(place._replace(epochs=sys.maxsize)).get("warmup_epochs")
+    return None if epochs is None else int(epochs)

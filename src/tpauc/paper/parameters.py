@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tpauc.paper.published import REGIONS
 from tpauc.region import Region
 
 
@@ -24,7 +25,7 @@ EXPONENT_GRID = (0.01, 0.03, 0.05, 0.08, 0.1, 1.0, 5.0)
 GAMMA_GRID = (0.1, 1.0, 10.0, 20.0, 25.0, 30.0, 35.0)
 WARMUP_GRID = (0, 3, 5, 8, 10, 15, 20, 30, 35)
 
-# By data set, weighting and subset, for the regions (0.3, 0.3), (0.4, 0.4), (0.5, 0.5).
+# By data set, weighting and subset, for each of REGIONS.
 BEST: dict[str, dict[str, dict[int, tuple[Best, Best, Best]]]] = {
     "cifar10-lt": {
         "Poly": {
@@ -76,4 +77,4 @@ def best_parameters(dataset: str, subset: int, weighting: str, region: Region) -
     Best(value=25, warmup_epochs=35)
     """
     rows = BEST[dataset][weighting][subset]
-    return min(zip((0.3, 0.4, 0.5), rows, strict=True), key=lambda pair: abs(pair[0] - region.beta))[1]
+    return min(zip(REGIONS, rows, strict=True), key=lambda pair: abs(pair[0].beta - region.beta))[1]

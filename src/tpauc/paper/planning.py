@@ -1,23 +1,26 @@
-"""How long a cell will take: from cells that are finished, or from a step that is timed."""
+"""How long a cell will take: from cells that are finished, or from a step and a scored batch that are timed."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 import torch
 
 from tpauc.paper.cells import Cell
-from tpauc.paper.datasets import DATASETS
+from tpauc.paper.datasets import DATASETS, Splits
 from tpauc.paper.methods import METHODS, ClassSizes
+from tpauc.paper.provenance import machine
+from tpauc.paper.recipes import RECIPES
 from tpauc.paper.results import Result
 from tpauc.paper.running import Backbone, config_of, new_network
+from tpauc.training.data import as_examples, evaluating
 from tpauc.training.setup import make_loss, make_optimizer, make_sampler
-from tpauc.validation import BoolArray
 
-_TIMED_STEPS = 2
+_TIMED = 2
 
 
 @dataclass(frozen=True)
@@ -32,33 +35,61 @@ class PlannedCell:
 def known_seconds(cell: Cell, results: Sequence[Result]) -> float | None:
     """Return the mean time of an epoch in finished cells like this one, None if there are none.
 
-    They are of the same data with as many threads, and of the same method if there are any of that.
+    They are of the same data and recipe, on the same machine with as many threads, and of the same method if there are
+    any of that.
     """
-    place = (cell.dataset, cell.subset, torch.get_num_threads())
-    alike = [row for row in results if (row.dataset, row.subset, row.threads) == place]
+    here = (cell.dataset, cell.subset, cell.recipe, machine(), torch.get_num_threads())
+    alike = [row for row in results if (row.dataset, row.subset, row.recipe, row.machine, row.threads) == here]
     chosen = [row for row in alike if row.method == cell.method] or alike
     return fmean(row.seconds / row.epochs for row in chosen) if chosen else None
 
 
-def timed_seconds(cell: Cell, backbone: Backbone, positive: BoolArray) -> float:
-    """Return the time of an epoch over training data with these labels, from steps on blank images.
+class Timing(NamedTuple):
+    """Seconds that a step of training takes, augmentation included, and the scoring of ``eval_batch_size`` images."""
 
-    One step goes before those that are timed. Augmentation and validation are not counted.
-    """
-    config = config_of(cell, None, progress=False)
-    model = new_network(cell, backbone)
-    loss = make_loss(METHODS[cell.method].make_loss(dict(cell.parameters), ClassSizes(1, 10)), config)
-    optimizer = make_optimizer(model, loss, config)
-    images = torch.zeros(config.batch_size, *DATASETS[cell.dataset].image_shape)
-    labels = torch.arange(config.batch_size) < config.batch_size // 10
+    step: float
+    scoring: float
+
+    @classmethod
+    def measure(cls, cell: Cell, backbone: Backbone) -> Timing:
+        """Time steps and scorings of a cell on blank images; the first of each goes before those that are timed."""
+        config = config_of(cell, None, progress=False)
+        model = new_network(cell, backbone)
+        loss = make_loss(METHODS[cell.method].make_loss(dict(cell.parameters), ClassSizes(1, 10)), config)
+        optimizer = make_optimizer(model, loss, config)
+        shape = DATASETS[cell.dataset].image_shape
+        batch, scored = (torch.zeros(n, *shape, dtype=torch.uint8) for n in (config.batch_size, config.eval_batch_size))
+        augment, generator = RECIPES[cell.recipe].augment, torch.Generator()
+        labels = torch.arange(config.batch_size) < config.batch_size // 10
+
+        def step() -> None:
+            optimizer.zero_grad()
+            loss(model(augment(batch, generator)), labels).backward()
+            optimizer.step()
+
+        def score() -> None:
+            with evaluating(model), torch.no_grad():
+                model(scored)
+
+        return cls(_mean_seconds(step), _mean_seconds(score))
+
+    def epoch(self, cell: Cell, splits: Splits) -> float:
+        """Return the time of an epoch of a cell: its steps, and whatever it scores. Reading files is not counted."""
+        config = config_of(cell, None, progress=False)
+        train = as_examples(splits.train, "train").positive
+        scored = sum(as_examples(part, "data").positive.size for part in (splits.validation, splits.test))
+        if config.hard_examples != "none":  # found by scoring all training data
+            scored += train.size
+        return self.step * len(make_sampler(train, config)) + self.scoring * scored / config.eval_batch_size
+
+
+def _mean_seconds(act: Callable[[], None]) -> float:
     seconds = []
-    for _ in range(1 + _TIMED_STEPS):
+    for _ in range(1 + _TIMED):
         begun = time.perf_counter()
-        optimizer.zero_grad()
-        loss(model(images), labels).backward()
-        optimizer.step()
+        act()
         seconds.append(time.perf_counter() - begun)
-    return fmean(seconds[1:]) * len(make_sampler(positive, config))
+    return fmean(seconds[1:])
 
 
 def duration(seconds: float) -> str:

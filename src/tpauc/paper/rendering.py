@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from tpauc.paper.cells import EACH_REGION, region_text
+from tpauc.paper.cells import EACH_REGION, chosen_region, region_text
 from tpauc.paper.datasets import DATASETS
-from tpauc.paper.methods import METHODS
+from tpauc.paper.methods import METHODS, Place, full_warmup
 from tpauc.paper.published import published
 from tpauc.paper.results import Result
 from tpauc.region import Region
@@ -20,7 +20,8 @@ from tpauc.region import Region
 NOTE = (
     "TPAUC in percent on the test data, by the epoch with the best TPAUC on the validation data; in brackets a 95 % "
     'interval over the test set. "paper" is what the paper prints. "Chosen for" says whose parameters were trained '
-    "with: those of each region, or those of one region for all."
+    "with: those of each region, or those of one region for all. A warm-up that is not shorter than the whole training "
+    "is cut to half of it, and the table says from what."
 )
 _NONE = "-"
 
@@ -33,6 +34,7 @@ class _Line(NamedTuple):
     split: int
     method: str
     chosen_for: str
+    parameters: str  # those of all regions; empty where each has its own
 
 
 class Table(NamedTuple):
@@ -88,7 +90,7 @@ def _table(results: list[Result]) -> Table:
     lines: dict[_Line, list[Result]] = {}
     for row in results:
         lines.setdefault(_line_of(row), []).append(row)
-    order = sorted(lines, key=lambda line: (line[:3], list(METHODS).index(line.method), line.chosen_for))
+    order = sorted(lines, key=lambda line: (line[:3], list(METHODS).index(line.method), line[4:]))
     columns = ["method", "recipe", "epochs", "split", "seeds", "chosen for"]
     for region in regions:
         columns += [region_text(region), "paper"]
@@ -100,20 +102,30 @@ def _table(results: list[Result]) -> Table:
 
 
 def _line_of(row: Result) -> _Line:
-    return _Line(row.recipe, row.epochs, row.split, row.method, row.chosen_for)
+    parameters = "" if row.chosen_for.startswith(EACH_REGION) else row.parameters
+    return _Line(row.recipe, row.epochs, row.split, row.method, row.chosen_for, parameters)
 
 
 def _text_of(line: _Line, rows: list[Result], regions: list[Region]) -> list[str]:
     seeds = sorted({row.seed for row in rows})
-    chosen = line.chosen_for
-    parameters = {row.parameters for row in rows}
-    if chosen != EACH_REGION and len(parameters) == 1 and (text := parameters.pop()):
-        chosen = f"{chosen.partition(', but')[0]}: {text}"
+    chosen = f"{line.chosen_for.partition(', but')[0]}: {line.parameters}" if line.parameters else line.chosen_for
+    if cut := sorted({warmup for row in rows if (warmup := _cut_warmup(row)) is not None}):
+        chosen += f"; warm-up cut from {' or '.join(map(str, cut))}"
     cells = [line.method, line.recipe, str(line.epochs), str(line.split), ", ".join(map(str, seeds)), chosen]
     for region in regions:
         printed = published(rows[0].dataset, rows[0].subset, line.method, region)
         cells += [_value([row for row in rows if row.region == region]), _NONE if printed is None else f"{printed:.2f}"]
     return cells
+
+
+def _cut_warmup(row: Result) -> int | None:
+    """Return the warm-up that a training was too short for, None if it had all of it, none, or one set by hand."""
+    name = "warmup_epochs="
+    if name not in row.parameters or name in row.chosen_for:
+        return None
+    region = chosen_region(row.chosen_for, row.region)
+    whole = full_warmup(row.method, Place(row.dataset, row.subset, region, row.epochs))
+    return None if f"{name}{whole}" in row.parameters.split() else whole
 
 
 def _value(rows: list[Result]) -> str:

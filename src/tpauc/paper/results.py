@@ -12,12 +12,29 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from tpauc.paper.cells import Cell, parameters_text
+from tpauc.paper.cells import Cell, Request, parameters_text
+from tpauc.paper.methods import ClassSizes
 from tpauc.region import Region
 from tpauc.training.checkpoints import write_atomically
-from tpauc.validation import check_results_header
+from tpauc.validation import check_results_header, check_same_test_data
+
+
+class Key(NamedTuple):
+    """What makes it another result: a training, and where it is measured. A file holds each once."""
+
+    dataset: str
+    subset: int
+    split: int
+    recipe: str
+    epochs: int
+    method: str
+    seed: int
+    alpha: float
+    beta: float
+    chosen_for: str
+    parameters: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,21 +85,29 @@ class Result:
         return Region(self.alpha, self.beta)
 
     @property
-    def key(self) -> tuple[Any, ...]:
-        """What makes it another result; a file holds each once."""
-        return tuple(getattr(self, name) for name in KEY)
+    def key(self) -> Key:
+        """By which it is found."""
+        return Key(*(getattr(self, name) for name in Key._fields))
 
 
-KEY = tuple(field.name for field in fields(Result))[:11]
 COLUMNS = tuple(field.name for field in fields(Result))
 _KINDS = {field.name: {"int": int, "float": float, "str": str}[str(field.type)] for field in fields(Result)}
 
 
-def key_of(cell: Cell, region: Region) -> tuple[Any, ...]:
+def key_of(cell: Cell, region: Region) -> Key:
     """Return the key of the result of a cell in a region."""
-    return (
-        *(cell.dataset, cell.subset, cell.split, cell.recipe, cell.epochs, cell.method, cell.seed),
-        *(region.alpha, region.beta, cell.chosen_for, parameters_text(cell.parameters)),
+    return Key(
+        dataset=cell.dataset,
+        subset=cell.subset,
+        split=cell.split,
+        recipe=cell.recipe,
+        epochs=cell.epochs,
+        method=cell.method,
+        seed=cell.seed,
+        alpha=region.alpha,
+        beta=region.beta,
+        chosen_for=cell.chosen_for,
+        parameters=parameters_text(cell.parameters),
     )
 
 
@@ -116,6 +141,19 @@ class ResultsFile:
         """Return the regions of a cell that have no row yet."""
         there = {row.key for row in self.read()}
         return [region for region in cell.regions if key_of(cell, region) not in there]
+
+    def check_data(self, request: Request, sizes: ClassSizes, data_dir: Path) -> None:
+        """Raise if there are results for the data set, subset and split of a request that stand on other test data."""
+        place = (request.dataset, request.subset, request.split)
+        for row in self.read():
+            if (row.dataset, row.subset, row.split) == place:
+                check_same_test_data(
+                    (row.test_positives, row.test_negatives),
+                    sizes,
+                    what="{}, subset {}, split {}".format(*place),
+                    path=self.path,
+                    data_dir=data_dir,
+                )
 
     def add(self, rows: Sequence[Result]) -> None:
         """Add rows, all of them or none; one whose key is there already stays as it is."""

@@ -19,12 +19,13 @@ from torch import nn
 
 from tpauc.metrics import tpauc_score
 from tpauc.paper.backbones import Mirrored
-from tpauc.paper.cells import Cell, parameters_text
+from tpauc.paper.cells import Cell
 from tpauc.paper.datasets import Splits
-from tpauc.paper.methods import METHODS, ClassSizes
+from tpauc.paper.methods import METHODS
 from tpauc.paper.provenance import commit, machine, versions
 from tpauc.paper.recipes import RECIPES
-from tpauc.paper.results import Result
+from tpauc.paper.request_data import sizes_of
+from tpauc.paper.results import Result, key_of
 from tpauc.region import Region
 from tpauc.training.checkpoints import write_atomically
 from tpauc.training.config import TrainConfig
@@ -126,9 +127,7 @@ def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, pro
     """
     folder = cell.folder(out)
     scores = ScoreFolder(folder / "scores")
-    train, test = as_examples(splits.train, "train"), as_examples(splits.test, "test")
-    n_positive = int(train.positive.sum())
-    sizes = ClassSizes(n_positive, train.positive.size - n_positive)
+    test = as_examples(splits.test, "test")
     config = config_of(cell, folder, progress=progress)
 
     def keep_scores(epoch: int, model: nn.Module, validation: torch.Tensor | None) -> None:
@@ -139,7 +138,7 @@ def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, pro
         )
         scores.write(epoch, validation.double().numpy(), on_test.double().numpy())
 
-    loss = METHODS[cell.method].make_loss(dict(cell.parameters), sizes)
+    loss = METHODS[cell.method].make_loss(dict(cell.parameters), sizes_of(splits.train, "train"))
     model = new_network(cell, backbone)
     augment = RECIPES[cell.recipe].augment
     done = fit(model, splits.train, splits.validation, loss, config, transform=augment, on_epoch=keep_scores)
@@ -199,17 +198,7 @@ def result_of(cell: Cell, region: Region, trained: Trained) -> Result:
     last = tpauc_score(on_test, trained.scores.read(cell.epochs).test, alpha=alpha, beta=beta)
     n_positive = int(on_test.sum())
     return Result(
-        dataset=cell.dataset,
-        subset=cell.subset,
-        split=cell.split,
-        recipe=cell.recipe,
-        epochs=cell.epochs,
-        method=cell.method,
-        seed=cell.seed,
-        alpha=alpha,
-        beta=beta,
-        chosen_for=cell.chosen_for,
-        parameters=parameters_text(cell.parameters),
+        **key_of(cell, region)._asdict(),
         tpauc=round(interval.estimate, 6),
         low=round(interval.low, 6),
         high=round(interval.high, 6),

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,15 +23,19 @@ import numpy as np
 
 from tpauc.paper.backbones import BACKBONES
 from tpauc.paper.cells import Cell, Request, parameters_text, region_text
-from tpauc.paper.datasets import Splits, load_splits
+from tpauc.paper.datasets import Splits
 from tpauc.paper.parameters import EXPONENT_GRID, GAMMA_GRID, WARMUP_GRID
+from tpauc.paper.request_data import RequestData, Say
 from tpauc.paper.running import Backbone, best_epoch, train_cell
 from tpauc.training.vital_signs import TrainingDivergedError
 from tpauc.validation import check_count, check_searchable, check_single, import_extra
 
-Say = Callable[[str], None]
 _SECONDS_TO_WAIT = 1.0
 _PROCESS = "process"
+
+
+class StorageError(ValueError):
+    """A storage that no study can be kept in: not a URL, no driver for it, or nothing that can be opened there."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,11 @@ class Search:
         URL; by default a file ``search.db`` in ``out``.
     backbone : callable, optional
         Returns a new network; by default that of the data set.
+
+    Raises
+    ------
+    StorageError
+        If the study cannot be opened.
     """
 
     def __init__(
@@ -118,28 +128,27 @@ class Search:
     ) -> None:
         for name in ("methods", "seeds", "regions"):
             check_single(getattr(request, name), name)
-        self._request, self._out, self._data_dir = request, out, data_dir
+        self._request, self._out, self._data = request, out, RequestData(data_dir)
         self._backbone = backbone or BACKBONES[request.dataset]
         self._space = check_searchable(search_space(request), request.methods[0])
         self._optuna: Any = import_extra("optuna", "paper")
         if storage is None:
             out.mkdir(parents=True, exist_ok=True)
             storage = f"sqlite:///{out / 'search.db'}"
-        self._study = self._optuna.create_study(
-            study_name=study_name(request), storage=storage, direction="maximize", load_if_exists=True
-        )
+        self._study = _opened_study(self._optuna, study_name(request), storage)
         # Seeded by what the study holds: a process that joins later does not repeat the choices of the first.
         mixed = np.random.SeedSequence(request.seeds[0], spawn_key=(len(self._study.trials),)).generate_state(1)
         self._study.sampler = self._optuna.samplers.TPESampler(seed=int(mixed[0]), constant_liar=True)
 
     def run(self, trials: int, *, say: Say = print, progress: bool = True) -> SearchResult:
-        """Try parameters until the study has ``trials`` finished trials, those of other processes included."""
+        """Try parameters until the study has ``trials`` finished trials, those of other processes included.
+
+        Images on which the region cannot be measured are refused before anything is trained.
+        """
         check_count(trials, "trials")
         self._retry_lost_trials()
-        splits = None
         while self._finished() < trials:
-            splits = splits or self._splits()
-            self._try(splits, say, progress)
+            self._try(self._data.load(self._request, say=say), say, progress)
         return self.best()
 
     def best(self) -> SearchResult:
@@ -187,9 +196,15 @@ class Search:
     def _finished(self) -> int:
         return len(self._study.get_trials(deepcopy=False, states=(self._optuna.trial.TrialState.COMPLETE,)))
 
-    def _splits(self) -> Splits:
-        request = self._request
-        return load_splits(request.dataset, subset=request.subset, data_dir=self._data_dir, seed=request.split)
+
+def _opened_study(optuna: Any, name: str, storage: str) -> Any:
+    try:
+        return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
+    except Exception as error:  # of Optuna, of SQLAlchemy, or of whichever driver the URL asks for
+        shown = re.sub(r"(://[^:/@]*):.*@", r"\1:...@", storage)  # without its password
+        reason = str(error).partition("\n")[0]
+        rule = "storage must be the URL of a database that can be opened, such as sqlite:///search.db"
+        raise StorageError(f"{rule}, got {shown!r} ({reason})") from error
 
 
 def _this_process() -> str:

@@ -14,23 +14,20 @@ table; a cell that another one is training is left to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tpauc.paper.backbones import BACKBONES
 from tpauc.paper.cells import Cell, Request
-from tpauc.paper.datasets import Splits, load_splits
-from tpauc.paper.planning import PlannedCell, known_seconds, timed_seconds
+from tpauc.paper.datasets import Splits
+from tpauc.paper.planning import PlannedCell, Timing, known_seconds
 from tpauc.paper.provenance import commit
 from tpauc.paper.rendering import as_markdown
+from tpauc.paper.request_data import RequestData, Say, sizes_of
 from tpauc.paper.results import Result, ResultsFile, key_of
 from tpauc.paper.running import Backbone, ScoreFolder, result_of, train_cell
 from tpauc.training.checkpoints import write_atomically
-from tpauc.training.data import as_examples
 from tpauc.training.vital_signs import TrainingDivergedError
-
-Say = Callable[[str], None]
 
 
 @dataclass
@@ -71,23 +68,24 @@ class TableFolder:
     """
 
     def __init__(self, path: Path, data_dir: Path, *, backbone: Backbone | None = None) -> None:
-        self.path, self._data_dir, self._backbone = path, data_dir, backbone
+        self.path, self._data, self._backbone = path, RequestData(data_dir), backbone
         self.results = ResultsFile(path / "results.csv")
         self.page = path / "results.md"
 
     def fill(self, request: Request, *, say: Say = print, progress: bool = True) -> Outcome:
         """Train what is missing of a request, and return its results.
 
-        A training that diverges gets no row and does not keep the others from being trained.
+        A training that diverges gets no row and does not keep the others from being trained. Images that cannot be
+        measured in all regions, or are not those of the results that are there, are refused before anything is trained.
         """
         commit()  # of the files as they are when they are imported, not when the first cell is finished
-        outcome, cells, splits = Outcome(), request.cells(), None
+        outcome, cells, splits = Outcome(), request.cells(), self._splits(request, say)
         for number, cell in enumerate(cells, start=1):
             title = f"cell {number} of {len(cells)}, {cell.title}"
             if not self.results.missing(cell):
                 say(f"{title}: done already")
                 continue
-            splits = splits or self._splits(request)
+            assert splits is not None, "only a table without gaps is shown without its images"
             say(f"{title}: {cell.epochs} epochs, {self._scores(cell).epochs()} of them trained before")
             try:
                 trained = train_cell(cell, splits, self.path, self._backbone_of(cell), progress=progress)
@@ -114,21 +112,31 @@ class TableFolder:
         with self.results.locked():
             write_atomically(self.page, as_markdown(self.results.read()).encode())
 
-    def plan(self, request: Request) -> list[PlannedCell]:
-        """Return what is left to do, and about how long it takes on this machine as busy as it is."""
-        results, timed, planned = self.results.read(), None, []
+    def plan(self, request: Request, *, say: Say = print) -> list[PlannedCell]:
+        """Return what is left to do, and about how long it takes on this machine as busy as it is.
+
+        Images are refused as by `fill`.
+        """
+        splits, results, timing, planned = self._splits(request, say), self.results.read(), None, []
         for cell in request.cells():
             epochs, seconds = self._epochs_left(cell), known_seconds(cell, results)
             if epochs and seconds is None:
-                if timed is None:
-                    labels = as_examples(self._splits(request).train, "train").positive
-                    timed = timed_seconds(cell, self._backbone_of(cell), labels)
-                seconds = timed
+                assert splits is not None, "there are epochs to train"
+                timing = timing or Timing.measure(cell, self._backbone_of(cell))
+                seconds = timing.epoch(cell, splits)
             planned.append(PlannedCell(cell, epochs, epochs * (seconds or 0.0)))
         return planned
 
-    def _splits(self, request: Request) -> Splits:
-        return load_splits(request.dataset, subset=request.subset, data_dir=self._data_dir, seed=request.split)
+    def _splits(self, request: Request, say: Say) -> Splits | None:
+        """Return the data of a request, None if they are not there and nothing needs them."""
+        try:
+            splits = self._data.load(request, say=say)
+        except FileNotFoundError:
+            if any(self.results.missing(cell) for cell in request.cells()):
+                raise
+            return None
+        self.results.check_data(request, sizes_of(splits.test, "test"), self._data.data_dir)
+        return splits
 
     def _backbone_of(self, cell: Cell) -> Backbone:
         return self._backbone or BACKBONES[cell.dataset]

@@ -68,6 +68,8 @@ class TinyImageNetFiles:
 
     Attributes
     ----------
+    folder : Path
+        That of the set.
     classes : int array, shape (n,)
         Class of each image; there are equally many of each.
     paths : list of str
@@ -87,12 +89,12 @@ class TinyImageNetFiles:
     """
 
     def __init__(self, data_dir: Path) -> None:
-        folder = data_dir / FOLDER
-        command = fetch_command(FETCH_NAME, folder)
-        wnids = _wnids(folder / "wnids.txt", command)
-        images = [_images_of(folder / "train" / wnid / "images", command) for wnid in wnids]
+        self.folder = data_dir / FOLDER
+        command = fetch_command(FETCH_NAME, self.folder)
+        wnids = _wnids(self.folder / "wnids.txt", command)
+        images = [_images_of(self.folder / "train" / wnid / "images", command) for wnid in wnids]
         counts = np.array([len(of_class) for of_class in images])
-        check_balanced_classes(counts, folder / "train", command)
+        check_balanced_classes(counts, self.folder / "train", command)
         self.classes = np.repeat(np.arange(N_CLASSES), counts)
         self.paths = [path for of_class in images for path in of_class]
 

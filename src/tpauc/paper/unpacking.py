@@ -7,6 +7,7 @@ never stands where a whole one is looked for.
 from __future__ import annotations
 
 import gzip
+import lzma
 import shutil
 import stat
 import tarfile
@@ -18,6 +19,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 Members = Generator[tuple[PurePosixPath, IO[bytes] | None], None, None]
+
+# What reading an archive raises that is damaged, encrypted, or compressed in a way that Python does not know
+# (NotImplementedError, a RuntimeError), and writing one whose members want the same name as a file and as a folder.
+_UNREADABLE = (
+    *(tarfile.TarError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError),
+    *(FileExistsError, IsADirectoryError, NotADirectoryError),
+)
 
 
 def unpack(archive: Path, destination: Path) -> None:
@@ -33,7 +41,8 @@ def unpack(archive: Path, destination: Path) -> None:
     Raises
     ------
     ValueError
-        If the archive is damaged, or has a link, a device, or a member outside its folder. Nothing is written then.
+        If the archive is damaged or encrypted, or has a link, a device, or a member outside its folder. Nothing is
+        written then.
 
     Examples
     --------
@@ -61,8 +70,8 @@ def _write_members(archive: Path, folder: str, where: Path) -> None:
         with closing(members(archive, folder)) as found:
             for name, content in found:
                 _write(where / name, content)
-    except (tarfile.TarError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise ValueError(f"{archive} is damaged and cannot be unpacked ({error})") from error
+    except _UNREADABLE as error:
+        raise ValueError(f"{archive} cannot be unpacked, it may be damaged ({error})") from error
     if not (where / folder).is_dir():
         raise ValueError(f"{archive} holds no folder {folder}")
 

@@ -23,6 +23,7 @@ from tpauc.validation.experiments import (
     check_known_parameters,
     check_parameter,
     check_results_header,
+    check_same_test_data,
     check_searchable,
     check_single,
 )
@@ -52,6 +53,7 @@ from tpauc.validation.files import (
 from tpauc.validation.images import (
     check_balanced_classes,
     check_data_file,
+    check_distinct_images,
     check_image_batch,
     check_record_count,
     check_record_labels,
@@ -135,6 +137,7 @@ __all__ = [
     "check_data_file",
     "check_decimal_points",
     "check_distinct_columns",
+    "check_distinct_images",
     "check_distinct_options",
     "check_each",
     "check_existing",
@@ -188,6 +191,7 @@ __all__ = [
     "check_same_classes",
     "check_same_length",
     "check_same_settings",
+    "check_same_test_data",
     "check_sample_weight",
     "check_sampler_state",
     "check_scores",

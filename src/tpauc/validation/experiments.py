@@ -45,6 +45,18 @@ def check_results_header(found: Sequence[str], expected: Sequence[str], path: ob
         )
 
 
+def check_same_test_data(
+    measured: tuple[int, int], given: tuple[int, int], *, what: str, path: object, data_dir: object
+) -> None:
+    """Raise if results stand on other test data, by their numbers of positives and negatives, than those given."""
+    if measured != given:
+        raise ValueError(
+            f"{path} holds results of {what} on {measured[0]:,} positives and {measured[1]:,} negatives, but the test "
+            f"data in {data_dir} have {given[0]:,} and {given[1]:,}; give the --data-dir of these results, "
+            "or choose another --out"
+        )
+
+
 def check_single(values: Sequence[Any], name: str) -> None:
     """Raise unless a request that is searched holds one value of ``name``."""
     if len(values) != 1:

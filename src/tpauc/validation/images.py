@@ -12,6 +12,9 @@ import numpy.typing as npt
 
 from tpauc.validation.values import check_count
 
+# Of one content, and of all images the share that only repeats others: far above those of the official CIFAR sets.
+_MOST_COPIES, _MOST_REPEATED = 10, 0.01
+
 
 def fetch_command(fetch_name: str, folder: Path) -> str:
     """Return the command that brings a data set to ``folder``, and replaces what is there of it."""
@@ -56,6 +59,18 @@ def check_balanced_classes(counts: npt.NDArray[Any], path: Path, command: str) -
         fewest, most = int(counts.argmin()), int(counts.argmax())
         what = f"has {counts[fewest]} images of class {fewest} but {counts[most]} of class {most}"
         raise damaged_file(path, what, command)
+
+
+def check_distinct_images(copies: Collection[int], path: Path, command: str) -> None:
+    """Raise if more images have the same content than chance explains: one file copied over another, or blanked out.
+
+    ``copies`` says of each content how many images have it. CIFAR-100 has 26 pairs among 60,000 images, CIFAR-10 none.
+    """
+    images, most = sum(copies), max(copies)
+    if most > _MOST_COPIES:
+        raise damaged_file(path, f"has {most:,} images that are all the same", command)
+    if images - len(copies) > _MOST_REPEATED * images:
+        raise damaged_file(path, f"has {images:,} images of which only {len(copies):,} differ", command)
 
 
 def check_subset(value: int, known: Collection[int]) -> int:

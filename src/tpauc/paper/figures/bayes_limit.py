@@ -1,7 +1,7 @@
 """Bayes scoring: no scorer passes ``eta``, in no region, and how near trained models come to it.
 
-(a) The largest TPAUC, that of ``eta``, over regions with ``alpha = beta``, and the best and the median of many other
-scorers: linear ones, random waves, and ``eta`` itself after a disturbance. (b) Linear scorers and small nets after
+(a) The largest TPAUC, that of ``eta``, over regions with ``alpha = beta``, and the best of many other scorers of each
+kind: linear ones, random waves, and ``eta`` itself after a disturbance. (b) Linear scorers and small nets after
 training with cross-entropy and with losses for the region, on a distribution where a line cannot follow ``eta``.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from tpauc.paper.figures.canvas import INK, label, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
-from tpauc.paper.figures.small_training import LOSSES, MODELS, Budget, cells, square, trained_scores
+from tpauc.paper.figures.small_training import MODELS, Budget, cells, loss_of, parameters_of, square, trained_scores
 from tpauc.paper.theory.bayes import bayes_tpauc
 from tpauc.paper.theory.populations import TWO_KINDS_OF_HARD
 from tpauc.validation import FloatArray
@@ -52,17 +52,14 @@ def compute(budget: Budget) -> list[Row]:
         found.append(_row("eta", "", 0, share, bayes_tpauc(population, square(share))))
         values = [(kind, population.tpauc(scores, square(share))) for kind, scores in others]
         found += [_row(f"other: {kind}", "", number, share, value) for number, (kind, value) in enumerate(values)]
-    for loss in TRAINED:
+    for method in TRAINED:
+        parameters = parameters_of(method, CORNER, budget)
+        warmup = budget.warmup if "warmup_epochs" in parameters else 0
         for model in MODELS:
             for seed in budget.seed_list:
-                scores = trained_scores(
-                    *(model, LOSSES[loss](CORNER)),
-                    warmup=0 if loss.startswith("CE") else budget.warmup,
-                    seed=seed,
-                    budget=budget,
-                    mixture=TWO_KINDS_OF_HARD,
-                )
-                found.append(_row(loss, model, seed, CORNER.alpha, population.tpauc(scores, CORNER)))
+                loss = loss_of(method, parameters, budget)
+                scores = trained_scores(model, loss, warmup=warmup, seed=seed, budget=budget, mixture=TWO_KINDS_OF_HARD)
+                found.append(_row(method, model, seed, CORNER.alpha, population.tpauc(scores, CORNER)))
     return found
 
 

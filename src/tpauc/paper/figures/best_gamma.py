@@ -1,7 +1,7 @@
 """The appendix's figure on the best gamma: which one has the largest TPAUC, for ``alpha = 0.2`` and growing ``beta``.
 
 The losses know neither alpha nor beta, so one training serves every ``beta`` and only the choice among the trained
-models differs. The grids are the paper's; by default every second value of them.
+models differs. The grids are the paper's; on the plane every second value of them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tpauc.paper.figures.canvas import label, legend_above, line_style, new_canvas
-from tpauc.paper.figures.experiments import Trial, measure
 from tpauc.paper.figures.figure import PaperFigure, Row
+from tpauc.paper.figures.plane_trials import measure_on_plane
 from tpauc.paper.figures.small_training import Budget
+from tpauc.paper.figures.trials import Experiment, Trial
 from tpauc.region import Region
 
 if TYPE_CHECKING:
@@ -28,12 +29,24 @@ GRIDS = {
 WARMUP = 0.3
 
 
-def rows(full: bool) -> list[Row]:
-    """Return TPAUC for each gamma, beta and seed; with ``full`` on images, for the paper's whole grids."""
-    return compute(Budget(seeds=1) if full else Budget(seeds=4), full=full, every=1 if full else 2)
+def experiment(every: int) -> Experiment:
+    """Return each value of the grids, or every second, third, ...
+
+    Examples
+    --------
+    >>> len(experiment(every=1).trials)
+    19
+    """
+    trials = [Trial(method, value, WARMUP) for method, grid in GRIDS.items() for value in grid[::every]]
+    return Experiment(trials, [Region(ALPHA, beta) for beta in BETAS], dataset="cifar100-lt")
 
 
-def compute(budget: Budget, *, full: bool = False, every: int = 2) -> list[Row]:
+def rows(_full: bool) -> list[Row]:
+    """Return TPAUC for each gamma, beta and seed."""
+    return compute(Budget(seeds=4))
+
+
+def compute(budget: Budget) -> list[Row]:
     """Return the rows for a budget.
 
     Examples
@@ -42,8 +55,7 @@ def compute(budget: Budget, *, full: bool = False, every: int = 2) -> list[Row]:
     >>> len(compute(tiny))  # values, betas
     30
     """
-    trials = [Trial(method, value, WARMUP) for method, grid in GRIDS.items() for value in grid[::every]]
-    return measure(trials, [Region(ALPHA, beta) for beta in BETAS], budget=budget, full=full)
+    return measure_on_plane(experiment(every=2), budget)
 
 
 def best_values(rows: Sequence[Row], method: str, beta: float) -> list[float]:
@@ -64,17 +76,18 @@ def best_values(rows: Sequence[Row], method: str, beta: float) -> list[float]:
 def draw(rows: Sequence[Row]) -> Figure:
     """Draw above TPAUC against gamma for each beta, below the best gamma of each seed against beta."""
     figure, panels = new_canvas(2, 2, width=4.4, height=3.1)
+    measured = "TPAUC" if any(row["limit"] == "" for row in rows) else "TPAUC as a share of the limit"
     names = {"TPAUC-Poly": "exponent e = 1 / (gamma - 1)", "TPAUC-Exp": "gamma"}
     for column, (method, name) in enumerate(names.items()):
         above, below = panels[column], panels[column + 2]
-        label(above, f"({'ab'[column]}) {method[6:]}, median over seeds", name, "share of the limit")
+        label(above, f"({'ab'[column]}) {method[6:]}, median over seeds", name, measured)
         label(below, f"({'cd'[column]}) {method[6:]}, best of each seed", "beta", f"best {name.split(' =')[0]}")
         own = [row for row in rows if row["method"] == method]
         values = sorted({row["value"] for row in own})
         for number, beta in enumerate(BETAS):
             groups = [[r for r in own if r["value"] == value and r["beta"] == beta] for value in values]
-            shares = [float(np.median([r["tpauc"] / (r["limit"] or 1.0) for r in group])) for group in groups]
-            above.plot(values, shares, marker="o", markersize=3, label=f"beta = {beta:g}", **line_style(number))
+            medians = [float(np.median([r["tpauc"] / (r["limit"] or 1.0) for r in group])) for group in groups]
+            above.plot(values, medians, marker="o", markersize=3, label=f"beta = {beta:g}", **line_style(number))
             best = best_values(own, method, beta)
             offsets = beta + 0.012 * (np.arange(len(best)) - (len(best) - 1) / 2.0)  # equal values side by side
             below.plot(offsets, best, "o", color=line_style(number)["color"], markersize=5)
@@ -84,4 +97,4 @@ def draw(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-FIGURE = PaperFigure("the best gamma against beta", "Appendix, optimal gamma", rows, draw)
+FIGURE = PaperFigure("the best gamma against beta", "Appendix, optimal gamma", rows, draw, experiment(every=1))

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tpauc.paper.figures.trials import Experiment
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -27,10 +29,13 @@ class PaperFigure:
     place : str
         Where the paper has it or claims it: "Figure 1", "Theorem 1".
     rows : callable
-        ``rows(full)`` returns the numbers as a list of rows. With ``full`` False it takes seconds; with True it may
-        take as long as the paper's own experiment. All randomness comes from seeds inside, so it repeats exactly.
+        ``rows(full)`` returns the numbers as a list of rows. With ``full`` False it takes seconds, with True perhaps
+        minutes. All randomness comes from seeds inside, so it repeats exactly.
     draw : callable
         ``draw(rows)`` returns a matplotlib figure of the rows and of nothing else.
+    on_images : Experiment, optional
+        What the paper trains for it. Where there is such a thing, ``--full`` trains it instead of calling ``rows``:
+        hours to days.
 
     Examples
     --------
@@ -43,3 +48,4 @@ class PaperFigure:
     place: str
     rows: Callable[[bool], list[Row]]
     draw: Callable[[Sequence[Row]], Figure]
+    on_images: Experiment | None = None

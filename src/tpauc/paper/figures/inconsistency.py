@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LIMITS = np.linspace(0.0, 0.59, 60)
+_PAIRS = {"this pair": "pair ROC 1, ROC 2", "a pair made for c": "another pair, made for each c"}
 _PLACES = {"S5": (0.08, 0.73), "S6": (0.51, 0.84), "S7": (0.47, 0.66), "S8": (0.225, 0.15)}  # of the areas' names
 
 
@@ -80,11 +81,11 @@ def draw(rows: Sequence[Row]) -> Figure:
         middle.bar_label(bars, fmt="%.3f", size=8, padding=2)
     middle.set_xticks(places, ["TPAUC", "TPR-dependent\nOPAUC"])
     middle.margins(y=0.12)
-    label(right, "(c) OPAUC over [c, 0.6]", "lower limit c", "OPAUC of ROC 1 minus ROC 2")
+    label(right, "(c) OPAUC over [c, 0.6]", "lower limit c", "first curve of the pair minus second")
     right.axhline(0.0, color=INK, lw=0.8)
-    for number, name in ((2, "this pair"), (3, "a pair made for c")):
-        right.plot(*_points(rows, name), **line_style(number))
-        left.plot([], [], label=f"OPAUC: {name}", **line_style(number))
+    for number, (series, name) in enumerate(_PAIRS.items(), start=2):
+        right.plot(*_points(rows, series), **line_style(number))
+        left.plot([], [], label=name, **line_style(number))
     right.text(0.02, 0.97, "above 0: as TPAUC", size=8, color=INK, transform=right.transAxes, va="top")
     legend_above(figure, left, columns=4)
     return figure

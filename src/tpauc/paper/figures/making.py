@@ -9,10 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tpauc.paper.datasets import DATASETS
 from tpauc.paper.figures.figure import Row
+from tpauc.paper.figures.image_trials import ImageRuns, measure_on_images, workload_of
 from tpauc.paper.figures.registry import FIGURES
+from tpauc.paper.request_data import Say
 from tpauc.reporting.writing import png_bytes, write_together
-from tpauc.validation import check_choice, check_flag, check_path, import_extra
+from tpauc.validation import check_choice, check_flag, check_path, check_subset, import_extra
 
 
 class FigureFiles(NamedTuple):
@@ -22,7 +25,16 @@ class FigureFiles(NamedTuple):
     csv: Path
 
 
-def make_figure(name: str, out: str | os.PathLike[str], *, full: bool = False) -> FigureFiles:
+def make_figure(
+    name: str,
+    out: str | os.PathLike[str],
+    *,
+    full: bool = False,
+    data_dir: str | os.PathLike[str] = "data",
+    dataset: str | None = None,
+    subset: int = 1,
+    say: Say = print,
+) -> FigureFiles:
     """Compute a figure and write ``NAME.png`` and ``NAME.csv`` into a folder.
 
     Parameters
@@ -32,7 +44,16 @@ def make_figure(name: str, out: str | os.PathLike[str], *, full: bool = False) -
     out : str or path
         The folder; it is made if need be. Files of that name in it are replaced, once both new ones are complete.
     full : bool, default=False
-        Whether to spend the budget of the paper instead of a small one.
+        Whether to spend a larger budget; what the paper trains on images is then trained on images, and kept in
+        ``out/table``.
+    data_dir : str or path, default="data"
+        Where the images are.
+    dataset : {"cifar10-lt", "cifar100-lt", "tiny-imagenet"}, optional
+        On which images; by default those on which the paper has the figure.
+    subset : {1, 2, 3}, default=1
+        Which of their classes are positive.
+    say : callable, default=print
+        Called with lines on the progress of trainings on images.
 
     Returns
     -------
@@ -49,11 +70,29 @@ def make_figure(name: str, out: str | os.PathLike[str], *, full: bool = False) -
     figure = FIGURES[check_choice(name, "name", FIGURES)]
     folder = Path(check_path(out, "out"))
     check_flag(full, "full")
+    runs = image_runs(folder, data_dir, dataset, subset)
     import_extra("matplotlib", "report")
-    rows = figure.rows(full)
+    if full and figure.on_images is not None:
+        say(f"figure {name}: {workload_of(figure.on_images, runs)}")
+        rows = measure_on_images(figure.on_images, runs, say=say)
+    else:
+        rows = figure.rows(full)
     files = figure_files(name, folder)
     write_together({files.png: png_bytes(figure.draw(rows)), files.csv: csv_bytes(rows)}, what="the figure")
     return files
+
+
+def image_runs(out: Path, data_dir: str | os.PathLike[str], dataset: str | None, subset: int) -> ImageRuns:
+    """Return where the figures of a folder keep what they train on images.
+
+    Examples
+    --------
+    >>> image_runs(Path("figures"), "data", None, 1).folder.as_posix()
+    'figures/table'
+    """
+    image_set = "cifar10-lt" if dataset is None else check_choice(dataset, "dataset", DATASETS)
+    check_subset(subset, DATASETS[image_set].subsets)
+    return ImageRuns(out / "table", Path(check_path(data_dir, "data_dir")), dataset, subset)
 
 
 def figure_files(name: str, folder: Path) -> FigureFiles:

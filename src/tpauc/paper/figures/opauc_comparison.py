@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tpauc.paper.figures.canvas import label, legend_above, new_canvas
-from tpauc.paper.figures.experiments import Trial, draw_dots, draw_limit, measure
 from tpauc.paper.figures.figure import PaperFigure, Row
+from tpauc.paper.figures.plane_trials import measure_on_plane
 from tpauc.paper.figures.small_training import Budget
+from tpauc.paper.figures.trial_drawing import draw_dots, draw_limit, name_lines
+from tpauc.paper.figures.trials import Experiment, Trial
 from tpauc.region import Region
 
 if TYPE_CHECKING:
@@ -25,18 +27,30 @@ GROUPS = {
     "for OPAUC": ("TruncOPAUC", "OP-Poly", "OP-Exp"),
     "for TPAUC": ("TruncTPAUC", "TPAUC-Poly", "TPAUC-Exp"),
 }
-MINIMAX = ("Minmax-OP-Poly", "Minmax-OP-Exp")  # only with full: they need an optimiser of their own
+MINIMAX = ("Minmax-OP-Poly", "Minmax-OP-Exp")  # on images alone: they need an optimiser of their own
 
 
-def rows(full: bool) -> list[Row]:
-    """Return OPAUC and TPAUC of each method; with ``full`` on images, the minimax forms as well."""
-    return compute(Budget(seeds=1) if full else Budget(seeds=5), full=full)
-
-
-def compute(budget: Budget, *, full: bool = False) -> list[Row]:
-    """Return the rows for a budget.
+def experiment(extra: Sequence[str] = ()) -> Experiment:
+    """Return the methods of all groups, and others.
 
     A loss that is made for a region is made for ``(0.3, 0.3)``, whichever of the two measures it is held to.
+
+    Examples
+    --------
+    >>> len(experiment().trials)
+    7
+    """
+    methods = [*(method for group in GROUPS.values() for method in group), *extra]
+    return Experiment([Trial(m) for m in methods], (TPAUC, OPAUC), made_for=TPAUC, dataset="cifar100-lt")
+
+
+def rows(_full: bool) -> list[Row]:
+    """Return OPAUC and TPAUC of each method and seed."""
+    return compute(Budget(seeds=5))
+
+
+def compute(budget: Budget) -> list[Row]:
+    """Return the rows for a budget.
 
     Examples
     --------
@@ -44,8 +58,7 @@ def compute(budget: Budget, *, full: bool = False) -> list[Row]:
     >>> len(compute(tiny))  # methods, measures
     14
     """
-    methods = [method for group in GROUPS.values() for method in group] + list(MINIMAX if full else ())
-    return measure([Trial(m) for m in methods], (TPAUC, OPAUC), budget=budget, full=full, made_for=TPAUC)
+    return measure_on_plane(experiment(), budget)
 
 
 def draw(rows: Sequence[Row]) -> Figure:
@@ -61,8 +74,11 @@ def draw(rows: Sequence[Row]) -> Figure:
             chosen = [[r for r in own if r["method"] == m and m in members] for m in methods]
             draw_dots(axes, methods, chosen, number, name=f"trained {group}")
         draw_limit(axes, own, upright=True)
+    name_lines(panels[0], rows, square_auc=False)
     legend_above(figure, panels[0], columns=4)
     return figure
 
 
-FIGURE = PaperFigure("models trained for OPAUC and for TPAUC, by both measures", "Appendix, OPAUC", rows, draw)
+FIGURE = PaperFigure(
+    "models trained for OPAUC and for TPAUC, by both measures", "Appendix, OPAUC", rows, draw, experiment(MINIMAX)
+)

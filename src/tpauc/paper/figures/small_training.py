@@ -17,14 +17,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from tpauc.baselines import FocalLoss, ReweightedCrossEntropy, TruncatedLoss
-from tpauc.losses import SquareAUCLoss, TPAUCLoss, WarmUp
+from tpauc.baselines import FocalLoss, TruncatedLoss
+from tpauc.losses import SquareAUCLoss, WarmUp
+from tpauc.paper.methods import METHODS, ClassSizes, Parameters, Place
 from tpauc.paper.theory.populations import BENT_BORDER, FinitePopulation, PlaneMixture
 from tpauc.region import Region
 from tpauc.validation import FloatArray, check_choice
-from tpauc.weighting import Anchored, Exponential, Polynomial, Uniform
 
-LossMaker = Callable[[Region], nn.Module]
 MODELS = ("linear", "net")
 _HIDDEN, _LEARNING_RATE = 16, 0.02
 
@@ -45,23 +44,47 @@ class Budget(NamedTuple):
         return range(self.seeds)
 
 
-# The exponent and gamma in the middle of the paper's best parameters.
-EXPONENT, GAMMA = 0.1, 10.0
+# The medians of the paper's 27 best parameters each.
+USUAL = {"exponent": 0.03, "gamma": 15.0}
 
-LOSSES: dict[str, LossMaker] = {
-    "CE": lambda region: FocalLoss(gamma=0.0),
-    "CE-RW": lambda region: ReweightedCrossEntropy(),
-    "SqAUC": lambda region: SquareAUCLoss(),
-    "OP-Poly": lambda region: TPAUCLoss(Uniform(), Polynomial.from_exponent(EXPONENT)),
-    "OP-Exp": lambda region: TPAUCLoss(Uniform(), Exponential(GAMMA)),
-    "TruncOPAUC": lambda region: TruncatedLoss(None, region.beta),
-    "CE-TruncOPAUC": lambda region: TruncatedLoss(None, region.beta, loss="cross_entropy"),
-    "TPAUC-Poly": lambda region: TPAUCLoss(Polynomial.from_exponent(EXPONENT)),
-    "TPAUC-Exp": lambda region: TPAUCLoss(Exponential(GAMMA)),
-    "TruncTPAUC": lambda region: TruncatedLoss(region.alpha, region.beta),
-    "CE-TruncTPAUC": lambda region: TruncatedLoss(region.alpha, region.beta, loss="cross_entropy"),
-    "anchored": lambda region: TPAUCLoss(Anchored(region.alpha, region.beta)),
+# What the tables do not have, or do otherwise: there the hardest examples are chosen once an epoch, here in each step,
+# which sees the whole sample.
+_ON_THE_WHOLE_SAMPLE: dict[str, Callable[[Parameters], nn.Module]] = {
+    "CE": lambda parameters: FocalLoss(gamma=0.0),
+    "TruncOPAUC": lambda parameters: TruncatedLoss(None, parameters["beta"]),
+    "CE-TruncOPAUC": lambda parameters: TruncatedLoss(None, parameters["beta"], loss="cross_entropy"),
+    "TruncTPAUC": lambda parameters: TruncatedLoss(parameters["alpha"], parameters["beta"]),
+    "CE-TruncTPAUC": lambda parameters: TruncatedLoss(parameters["alpha"], parameters["beta"], loss="cross_entropy"),
 }
+
+
+def parameters_of(method: str, region: Region, budget: Budget) -> dict[str, float]:
+    """Return the parameters that the tables know of a method, by name, with their values on the plane.
+
+    Examples
+    --------
+    >>> parameters_of("TPAUC-Poly", Region(0.3, 0.3), Budget())["exponent"]
+    0.03
+    >>> parameters_of("anchored", Region(0.3, 0.5), Budget(steps=200))
+    {'alpha': 0.3, 'beta': 0.5, 'plain_epochs': 100}
+    """
+    if method == "CE":
+        return {}
+    known = METHODS[method].parameters(Place("cifar10-lt", 1, region, budget.steps))
+    return {name: USUAL.get(name, value) for name, value in known.items()}
+
+
+def loss_of(method: str, parameters: Parameters, budget: Budget) -> nn.Module:
+    """Return the loss of a method: that of the tables, or what it comes to on a sample that is one batch.
+
+    Examples
+    --------
+    >>> loss_of("TPAUC-Exp", {"gamma": 5.0}, Budget()).objective.positive
+    Exponential(gamma=5.0)
+    """
+    if method in _ON_THE_WHOLE_SAMPLE:
+        return _ON_THE_WHOLE_SAMPLE[method](parameters)
+    return METHODS[method].make_loss(parameters, ClassSizes(budget.n_positive, budget.n_negative))
 
 
 def trained_scores(

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tpauc.paper.figures.canvas import label, legend_above, new_canvas
-from tpauc.paper.figures.experiments import PAPER_WARMUPS, Trial, draw_limit, draw_spread, measure
 from tpauc.paper.figures.figure import PaperFigure, Row
+from tpauc.paper.figures.image_trials import PAPER_WARMUPS
+from tpauc.paper.figures.plane_trials import measure_on_plane
 from tpauc.paper.figures.small_training import Budget, square
+from tpauc.paper.figures.trial_drawing import draw_limit, draw_spread, draw_square_auc, name_lines
+from tpauc.paper.figures.trials import Experiment, Trial
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,29 +21,39 @@ METHODS = ("TPAUC-Poly", "TPAUC-Exp", "TruncTPAUC")
 WARMUPS = (0.0, 0.1, 0.3, 0.5, 0.7)
 
 
-def rows(full: bool) -> list[Row]:
-    """Return TPAUC for each warm-up; with ``full`` on images, for those of the paper."""
-    return compute(Budget(seeds=1) if full else Budget(), full=full)
+def experiment(warmups: Sequence[float]) -> Experiment:
+    """Return each method with each of the warm-ups, and SqAUC, which is nothing but warm-up.
+
+    Examples
+    --------
+    >>> len(experiment([0.0, 0.3]).trials)
+    7
+    """
+    trials = [Trial(method, warmup=warmup) for method in METHODS for warmup in warmups]
+    return Experiment([*trials, Trial("SqAUC", warmup=1.0)], REGIONS)
 
 
-def compute(budget: Budget, *, full: bool = False) -> list[Row]:
+def rows(_full: bool) -> list[Row]:
+    """Return TPAUC for each warm-up and seed."""
+    return compute(Budget())
+
+
+def compute(budget: Budget) -> list[Row]:
     """Return the rows for a budget.
 
     Examples
     --------
     >>> tiny = Budget(seeds=1, steps=1, n_positive=5, n_negative=20, side=10)
-    >>> len(compute(tiny))  # methods, warm-ups, regions
-    30
+    >>> len(compute(tiny))  # methods, warm-ups, regions, and SqAUC
+    32
     """
-    warmups = PAPER_WARMUPS if full else WARMUPS
-    trials = [Trial(method, warmup=warmup) for method in METHODS for warmup in warmups]
-    return measure(trials, REGIONS, budget=budget, full=full)
+    return measure_on_plane(experiment(WARMUPS), budget)
 
 
 def draw(rows: Sequence[Row]) -> Figure:
     """Draw a panel for each region, a line for each method."""
-    figure, panels = new_canvas(1, len(REGIONS), width=4.4, height=3.8)
-    warmups = sorted({row["warmup"] for row in rows})
+    figure, panels = new_canvas(1, len(REGIONS), width=4.4, height=4.0)
+    warmups = sorted({row["warmup"] for row in rows if row["method"] in METHODS})
     for axes, letter, region in zip(panels, "ab", REGIONS, strict=True):
         title = f"({letter}) alpha = beta = {region.alpha:g}"
         label(axes, title, "share of the training that is warm-up", "TPAUC")
@@ -48,10 +61,13 @@ def draw(rows: Sequence[Row]) -> Figure:
         for number, method in enumerate(METHODS):
             groups = [[r for r in own if r["method"] == method and r["warmup"] == warmup] for warmup in warmups]
             draw_spread(axes, warmups, groups, number, method)
+        draw_square_auc(axes, own)
         draw_limit(axes, own)
-        axes.set_ylim(0.0, 1.0)
-    legend_above(figure, panels[0], columns=4)
+    name_lines(panels[0], rows)
+    legend_above(figure, panels[0], columns=3)
     return figure
 
 
-FIGURE = PaperFigure("TPAUC against the length of the warm-up", "Figures on the warm-up", rows, draw)
+FIGURE = PaperFigure(
+    "TPAUC against the length of the warm-up", "Figures on the warm-up", rows, draw, experiment(PAPER_WARMUPS)
+)

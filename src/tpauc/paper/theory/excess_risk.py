@@ -56,7 +56,7 @@ def theorem_4(
 
     Examples
     --------
-    >>> round(theorem_4(1508, 8910, vc_dimension=65), 3)
+    >>> round(theorem_4(1508, 8907, vc_dimension=65), 3)
     0.822
     """
     terms = [theorem_4_term(n, vc_dimension=vc_dimension, delta=delta) for n in (n_positive, n_negative)]
@@ -91,7 +91,7 @@ def theorem_5(
 
     Examples
     --------
-    >>> round(theorem_5(1508, 8910, complexity=65), 3)
+    >>> round(theorem_5(1508, 8907, complexity=65), 3)
     0.394
     """
     positives, negatives = check_count(n_positive, "n_positive"), check_count(n_negative, "n_negative")
@@ -236,9 +236,9 @@ def corollary_cnn(
     Examples
     --------
     >>> spread = network_spread(layers=20, distance=20.0)
-    >>> round(corollary_cnn(1508, 8910, parameters=269_137, spread=spread, weighting=Exponential(10.0)))
+    >>> round(corollary_cnn(1508, 8907, parameters=269_137, spread=spread, weighting=Exponential(10.0)))
     5627
-    >>> corollary_cnn(1508, 8910, parameters=269_137, spread=spread, weighting=Polynomial(3.0))
+    >>> corollary_cnn(1508, 8907, parameters=269_137, spread=spread, weighting=Polynomial(3.0))
     Traceback (most recent call last):
     ...
     ValueError: weighting must be Lipschitz on [0, 1], Polynomial(gamma=3.0) is not

@@ -124,8 +124,9 @@ def both_below(first: Curve, second: Curve) -> Curve:
 def pair_against(lower: float, region: Region = REGION) -> tuple[Curve, Curve]:
     """Return two curves that TPAUC and OPAUC over ``[lower, beta]`` order differently.
 
-    Both enter the region at the same point, right of ``lower``. The first is higher inside. The second is higher on
-    the way there, which OPAUC counts and TPAUC does not.
+    The first reaches ``TPR = 1 - alpha`` halfway between ``lower`` and ``beta`` and is higher from there on. The second
+    reaches it at ``lower`` already and runs along the edge of the region: area below it that OPAUC counts and TPAUC
+    does not.
 
     Parameters
     ----------

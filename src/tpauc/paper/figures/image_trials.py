@@ -1,0 +1,186 @@
+"""The trials of a figure on images: each is a cell of the paper's tables, trained by its protocol.
+
+The trainings are kept in the folder of a table (`tpauc.paper.tables`): an interrupted figure goes on where it was,
+several processes may share the work, and figures share the cells that they have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tpauc.paper.cells import Cell, Request
+from tpauc.paper.datasets import DATASETS
+from tpauc.paper.figures.figure import Row
+from tpauc.paper.figures.trials import Experiment, Trial
+from tpauc.paper.methods import METHODS, Place
+from tpauc.paper.parameters import WARMUP_GRID
+from tpauc.paper.request_data import Say
+from tpauc.paper.running import ScoreFolder
+from tpauc.paper.tables import TableFolder
+
+EPOCHS, SEED = 50, 0
+PAPER_WARMUPS = tuple(epochs / EPOCHS for epochs in WARMUP_GRID)
+
+_Trainings = dict[Path, list[Cell]]
+
+
+class ImageRuns(NamedTuple):
+    """Where trainings on images are kept, and what they are trained on.
+
+    Attributes
+    ----------
+    folder : Path
+        Of a table.
+    data_dir : Path
+        Where the images are.
+    dataset : str or None
+        A key of `tpauc.paper.datasets.DATASETS`; None for the one on which the paper has the figure.
+    subset : int
+        Which classes are positive: 1, 2 or 3.
+
+    Examples
+    --------
+    >>> ImageRuns(Path("figures/table"), Path("data")).subset
+    1
+    """
+
+    folder: Path
+    data_dir: Path
+    dataset: str | None = None
+    subset: int = 1
+
+
+class Workload(NamedTuple):
+    """What a figure trains on images: how many networks, on what, and how many epochs of that are still to be done.
+
+    Examples
+    --------
+    >>> print(Workload("cifar10-lt", subset=1, trainings=2, epochs_left=100))
+    2 trainings of 50 epochs on CIFAR-10-LT, subset 1; 100 epochs are left
+    """
+
+    dataset: str
+    subset: int
+    trainings: int
+    epochs_left: int
+
+    def __str__(self) -> str:
+        title = f"{DATASETS[self.dataset].title}, subset {self.subset}"
+        return f"{self.trainings} trainings of {EPOCHS} epochs on {title}; {self.epochs_left:,} epochs are left"
+
+
+def requests_of(experiment: Experiment, runs: ImageRuns) -> list[Request]:
+    """Return the cells of the paper's tables that each trial stands for.
+
+    Examples
+    --------
+    >>> from tpauc.region import Region
+    >>> experiment = Experiment([Trial("TPAUC-Poly", 0.5, warmup=0.2)], [Region(0.3, 0.3)])
+    >>> (request,) = requests_of(experiment, ImageRuns(Path("table"), Path("data")))
+    >>> request.dataset, request.parameters
+    ('cifar10-lt', {'warmup_epochs': 10, 'exponent': 0.5})
+    """
+    dataset = runs.dataset or experiment.dataset
+    return [
+        Request(
+            dataset=dataset,
+            subset=runs.subset,
+            methods=(trial.method,),
+            seeds=(SEED,),
+            epochs=EPOCHS,
+            regions=tuple(experiment.regions),
+            per_region=True,
+            parameters=_parameters(experiment, trial, Place(dataset, runs.subset, experiment.regions[0], EPOCHS)),
+        )
+        for trial in experiment.trials
+    ]
+
+
+def _parameters(experiment: Experiment, trial: Trial, place: Place) -> dict[str, float]:
+    """Return what replaces the parameters of the tables."""
+    known = METHODS[trial.method].parameters(place)
+    region = experiment.made_for
+    replaced = {} if region is None else {"alpha": region.alpha, "beta": region.beta}
+    replaced |= {"warmup_epochs": round(trial.warmup * EPOCHS), **trial.replacing(known)}
+    return {name: value for name, value in replaced.items() if name in known}
+
+
+def workload_of(experiment: Experiment, runs: ImageRuns) -> Workload:
+    """Return what there is to train, and how much of it earlier calls have left.
+
+    Examples
+    --------
+    >>> from tpauc.region import Region
+    >>> experiment = Experiment([Trial("SqAUC"), Trial("TPAUC-Exp")], [Region(0.3, 0.3), Region(0.4, 0.4)])
+    >>> workload_of(experiment, ImageRuns(Path("nowhere"), Path("nowhere"))).trainings  # Exp for each region
+    3
+    """
+    requests, table = requests_of(experiment, runs), TableFolder(runs.folder, runs.data_dir)
+    trainings = _trainings(requests)
+    left = sum(_epochs_left(cells, table) for cells in trainings.values())
+    return Workload(requests[0].dataset, runs.subset, len(trainings), left)
+
+
+def seconds_left(experiment: Experiment, runs: ImageRuns, *, say: Say) -> float:
+    """Return about how long it takes on this machine as busy as it is, from the time of an epoch of each method."""
+    requests, table = requests_of(experiment, runs), TableFolder(runs.folder, runs.data_dir)
+    paces: dict[str, float] = {}
+    for request in requests:
+        if request.methods[0] not in paces:
+            left = [planned for planned in table.plan(request, say=say) if planned.epochs_left]
+            paces |= {planned.cell.method: planned.seconds / planned.epochs_left for planned in left}
+    return sum(paces.get(cells[0].method, 0.0) * _epochs_left(cells, table) for cells in _trainings(requests).values())
+
+
+def measure_on_images(experiment: Experiment, runs: ImageRuns, *, say: Say) -> list[Row]:
+    """Train what is missing of an experiment, and return its rows, as `measure_on_plane` does.
+
+    Raises
+    ------
+    OSError
+        If another process is training some of it.
+    ValueError
+        If a training has diverged.
+    """
+    requests, table = requests_of(experiment, runs), TableFolder(runs.folder, runs.data_dir)
+    diverged: dict[str, str] = {}
+    for request in requests:
+        diverged |= table.fill(request, say=say).diverged
+    _check_complete(_trainings(requests), table, diverged)
+    return [
+        trial.row(
+            data=f"{request.dataset}-{request.subset}", seed=SEED, region=result.region, tpauc=result.tpauc, limit=""
+        )
+        for trial, request in zip(experiment.trials, requests, strict=True)
+        for result in table.results_of(request)
+    ]
+
+
+def _check_complete(trainings: _Trainings, table: TableFolder, diverged: Mapping[str, str]) -> None:
+    if diverged:
+        title, reason = next(iter(diverged.items()))
+        raise ValueError(f"{len(diverged)} of {len(trainings)} trainings have diverged, the first is {title}: {reason}")
+    missing = [cells[0].title for cells in trainings.values() if any(map(table.results.missing, cells))]
+    if missing:
+        raise OSError(
+            f"another process is busy with {len(missing)} of {len(trainings)} trainings, the first is {missing[0]}; "
+            "give the same command again when it is finished"
+        )
+
+
+def _trainings(requests: Sequence[Request]) -> _Trainings:
+    """Return the cells of each training, by its folder."""
+    found: _Trainings = {}
+    for request in requests:
+        for cell in request.cells():
+            found.setdefault(cell.folder(Path()), []).append(cell)
+    return found
+
+
+def _epochs_left(cells: Sequence[Cell], table: TableFolder) -> int:
+    """Return how many epochs a training lacks that some of its cells still need."""
+    if not any(map(table.results.missing, cells)):
+        return 0
+    return max(EPOCHS - ScoreFolder(cells[0].folder(table.path) / "scores").epochs(), 0)
