@@ -17,8 +17,9 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from typer.testing import CliRunner
 
 from tpauc import advice
-from tpauc.advice import BALANCED, PLAIN, REGION, _advice, _table, advise, corrected_comparison, cross_validate
+from tpauc.advice import BALANCED, PLAIN, REGION, _advice, _table, advise
 from tpauc.cli import app
+from tpauc.cross_validation import corrected_comparison, cross_validate
 from tpauc.folds import copies, stratified_folds
 from tpauc.region import Region
 

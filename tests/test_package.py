@@ -19,7 +19,16 @@ PACKAGE = ROOT / "src" / "tpauc"
 LAYERS = [
     {"region", "validation", "distributed", "duality", "folds"},
     {"metrics", "weighting", "moments", "surrogates"},
-    {"objective", "streaming", "sampling", "resampling", "uncertainty", "large_samples", "held_out"},
+    {
+        "objective",
+        "streaming",
+        "sampling",
+        "resampling",
+        "uncertainty",
+        "cross_validation",
+        "large_samples",
+        "held_out",
+    },
     {
         *("losses", "minimax", "baselines", "boosting"),
         # training on tables

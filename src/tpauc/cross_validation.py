@@ -1,0 +1,142 @@
+"""Repeated cross-validation of several models in a region, and a test for what it finds.
+
+Models are fitted in ``K`` folds, ``R`` times over with new folds; all copies of a row are in one fold, unless there are
+hardly any distinct rows. Each of the ``J = K R`` folds gives a TPAUC of each model on rows that it was not trained on,
+and a difference ``d`` of two models on the same rows.
+
+Folds share training rows, and repeats reuse all rows, so the ``J`` differences are not independent: their plain
+standard error is too small. The corrected resampled t-test (Nadeau and Bengio, *Inference for the generalization
+error*, Machine Learning 52, 2003) allows for that. With the mean ``m`` and the variance ``s^2`` of the ``J`` values,
+
+    m +- t(J - 1) * sqrt((1 / J + 1 / (K - 1)) * s^2),
+
+where ``1 / (K - 1)`` is the number of held-out rows over that of training rows. So further repeats make the interval
+steadier, but hardly narrower: only more data do.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from sklearn.utils import _safe_indexing
+
+from tpauc.folds import copies, stratified_folds
+from tpauc.held_out import held_out_tpauc
+from tpauc.region import Region, hard_mass
+from tpauc.uncertainty import Comparison
+from tpauc.validation import BoolArray, FloatArray
+
+CONFIDENCE = 0.95
+
+IntArray = npt.NDArray[np.intp]
+
+# Given the region and a seed, a model that is not fitted yet.
+Maker = Callable[[Region, int], Any]
+
+
+def cross_validate(
+    makers: Mapping[str, Maker],
+    X: Any,
+    positive: BoolArray,
+    group: IntArray,
+    region: Region,
+    n_folds: int,
+    n_repeats: int,
+    random: np.random.Generator,
+    progress: Callable[[str], None] | None = None,
+) -> dict[str, FloatArray]:
+    """Return the TPAUC of every model on each held-out fold of every repeat, shape (n_repeats * n_folds,)."""
+    values: dict[str, list[float]] = {name: [] for name in makers}
+    for repeat in range(n_repeats):
+        fold = stratified_folds(positive, group, n_folds, random)
+        for number in range(n_folds):
+            train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+            seed = int(random.integers(2**31))
+            for name, maker in makers.items():
+                fitted = maker(region, seed).fit(_safe_indexing(X, train), positive[train].astype(np.int64))
+                scores = _scores(fitted, _safe_indexing(X, test))
+                values[name].append(held_out_tpauc(positive[test], scores, region))
+            if progress is not None:
+                progress(f"fold {number + 1} of {n_folds}, repeat {repeat + 1} of {n_repeats}")
+    return {name: np.array(found) for name, found in values.items()}
+
+
+def _scores(fitted: Any, X: Any) -> FloatArray:
+    if hasattr(fitted, "decision_function"):
+        return np.asarray(fitted.decision_function(X), dtype=np.float64)
+    return np.asarray(fitted.predict_proba(X), dtype=np.float64)[:, 1]
+
+
+def folds_that_fit(n_folds: int, positive: BoolArray, region: Region) -> int:
+    """Return how many folds there can be such that the region selects an example of each class in each of them."""
+    n_positive = int(positive.sum())
+    n_negative = positive.size - n_positive
+    _check_two_folds(n_positive, region.alpha, "alpha", "positive")
+    _check_two_folds(n_negative, region.beta, "beta", "negative")
+    return next(
+        k
+        for k in range(n_folds, 1, -1)
+        if hard_mass(n_positive // k, region.alpha) > 0 and hard_mass(n_negative // k, region.beta) > 0
+    )
+
+
+def _check_two_folds(n: int, share: float, name: str, side: str) -> None:
+    """Raise if the region selects none of the ``n`` rows of a class in one of two folds."""
+    if hard_mass(n // 2, share) > 0:
+        return
+    # Of 2**52 rows any share selects one, by the rounding in `hard_mass`.
+    needed = bisect_left(range(2**52), 1, key=lambda rows: hard_mass(rows, share))
+    raise ValueError(
+        f"{name}={share} needs at least {2 * needed} {side} rows, {needed} in each of two folds, found {n}; "
+        f"give more data, or a larger {name}"
+    )
+
+
+def kept_together(X: Any, positive: BoolArray, n_folds: int) -> tuple[IntArray, int]:
+    """Return the rows that share a fold, as numbers of groups, and how many folds that allows.
+
+    Copies of a row share one. If not even two folds could then have both classes, rows are on their own, as in
+    `tpauc.folds.row_folds`.
+    """
+    group = copies(X)
+    has_positive = np.bincount(group, positive) > 0
+    n_with, n_without = int(has_positive.sum()), int((~has_positive).sum())
+    if min(n_with, n_without) >= 2:
+        return group, min(n_folds, n_with, n_without)
+    warnings.warn(
+        f"distinct rows with positives among their copies: {n_with}, without: {n_without}; copies of a row could not "
+        "be kept in one fold, so the values may be too high",
+        stacklevel=3,
+    )
+    return np.arange(positive.size), n_folds
+
+
+def corrected_comparison(differences: FloatArray, n_folds: int) -> Comparison:
+    """Mean of differences of repeated cross-validation, with interval and p-value of the corrected resampled t-test.
+
+    Parameters
+    ----------
+    differences : array of shape (n_repeats * n_folds,)
+    n_folds : int
+        At least 2.
+
+    Examples
+    --------
+    >>> found = corrected_comparison(np.array([0.02, 0.01, 0.03, 0.02]), n_folds=4)
+    >>> print(f"{found.difference:.3f} in {found.low:.3f} to {found.high:.3f}, p = {found.p_value:.3f}")
+    0.020 in 0.000 to 0.040, p = 0.049
+    """
+    mean, freedom = float(differences.mean()), differences.size - 1
+    error = math.sqrt((1.0 / differences.size + 1.0 / (n_folds - 1)) * float(differences.var(ddof=1)))
+    if error == 0.0:
+        return Comparison(mean, mean, mean, 1.0 if mean == 0.0 else 0.0)
+    reach = float(stats.t.ppf((1.0 + CONFIDENCE) / 2.0, freedom)) * error
+    p_value = 2.0 * float(stats.t.sf(abs(mean) / error, freedom))
+    return Comparison(mean, max(mean - reach, -1.0), min(mean + reach, 1.0), p_value)
