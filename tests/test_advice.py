@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse, stats
+from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from tpauc import advice
 from tpauc.advice import BALANCED, PLAIN, REGION, _advice, _table, advise
 from tpauc.cli import app
-from tpauc.cross_validation import corrected_comparison, cross_validate
+from tpauc.cross_validation import cross_validate
 from tpauc.folds import copies, stratified_folds
 from tpauc.region import Region
 
@@ -102,23 +102,6 @@ def test_every_row_is_held_out_once_a_repeat_and_never_trained_on_then():
 
 
 # ---------------------------------------------------------------------------------------------------------- the test
-
-
-def test_the_corrected_test_is_the_t_test_with_a_larger_variance():
-    differences = np.random.default_rng(0).normal(0.1, 0.2, size=10)
-    found = corrected_comparison(differences, n_folds=5)
-    plain = stats.ttest_1samp(differences, 0.0)
-    shrink = np.sqrt((1 / 10) / (1 / 10 + 1 / 4))
-    assert found.difference == pytest.approx(differences.mean())
-    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(plain.statistic) * shrink, 9))
-    low, high = plain.confidence_interval(0.95)
-    assert (found.high - found.low) == pytest.approx((high - low) / shrink)
-
-
-@pytest.mark.parametrize(("value", "p_value"), [(0.0, 1.0), (0.1, 0.0)])
-def test_equal_differences_leave_no_doubt(value, p_value):
-    found = corrected_comparison(np.full(4, value), n_folds=4)
-    assert (found.difference, found.low, found.high, found.p_value) == (value, value, value, p_value)
 
 
 def test_without_a_difference_the_verdict_is_seldom_that_there_is_one():

@@ -234,8 +234,12 @@ def _table(X: Any) -> Any:
 
 
 def _interval(values: FloatArray, n_folds: int) -> Interval:
-    found = corrected_comparison(values, n_folds)
+    found = _compared(values, n_folds)
     return Interval(found.difference, max(found.low, 0.0), found.high)
+
+
+def _compared(differences: FloatArray, n_folds: int) -> Comparison:
+    return corrected_comparison(differences, 1.0 / (n_folds - 1))
 
 
 def _advice(
@@ -244,7 +248,7 @@ def _advice(
     n_positive = int(positive.sum())
     n_hard = region.hard_positives(n_positive)
     intervals = {name: _interval(found, n_folds) for name, found in values.items()}
-    over = {name: corrected_comparison(values[REGION] - values[name], n_folds) for name in (PLAIN, BALANCED)}
+    over = {name: _compared(values[REGION] - values[name], n_folds) for name in (PLAIN, BALANCED)}
     outcome = _outcome(over, n_hard)
     return Advice(
         model=model,

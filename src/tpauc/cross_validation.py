@@ -118,23 +118,24 @@ def kept_together(X: Any, positive: BoolArray, n_folds: int) -> tuple[IntArray, 
     return np.arange(positive.size), n_folds
 
 
-def corrected_comparison(differences: FloatArray, n_folds: int) -> Comparison:
-    """Mean of differences of repeated cross-validation, with interval and p-value of the corrected resampled t-test.
+def corrected_comparison(differences: FloatArray, test_per_training_row: float) -> Comparison:
+    """Mean of differences over splits of the same rows, with interval and p-value of the corrected resampled t-test.
 
     Parameters
     ----------
-    differences : array of shape (n_repeats * n_folds,)
-    n_folds : int
-        At least 2.
+    differences : array of shape (n_splits,)
+        At least two.
+    test_per_training_row : float
+        Rows held out over rows trained on; ``1 / (K - 1)`` for folds.
 
     Examples
     --------
-    >>> found = corrected_comparison(np.array([0.02, 0.01, 0.03, 0.02]), n_folds=4)
+    >>> found = corrected_comparison(np.array([0.02, 0.01, 0.03, 0.02]), 1 / 3)
     >>> print(f"{found.difference:.3f} in {found.low:.3f} to {found.high:.3f}, p = {found.p_value:.3f}")
     0.020 in 0.000 to 0.040, p = 0.049
     """
     mean, freedom = float(differences.mean()), differences.size - 1
-    error = math.sqrt((1.0 / differences.size + 1.0 / (n_folds - 1)) * float(differences.var(ddof=1)))
+    error = math.sqrt((1.0 / differences.size + test_per_training_row) * float(differences.var(ddof=1)))
     if error == 0.0:
         return Comparison(mean, mean, mean, 1.0 if mean == 0.0 else 0.0)
     reach = float(stats.t.ppf((1.0 + CONFIDENCE) / 2.0, freedom)) * error

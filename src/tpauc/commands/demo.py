@@ -5,15 +5,11 @@ cannot may the loss matter. Every method starts from cross-entropy (its warm-up)
 inside the training rows, and is judged on the other half. Digit and region were chosen by how cross-entropy alone does,
 well away from 0 and from 1, before any method was compared with it; what is printed claims no more than the intervals.
 
-**Interval over splits.** With differences ``d_1 .. d_k`` in TPAUC to cross-entropy over ``k`` splits, the mean has the
-interval ``mean +- t * sqrt((1/k + n_test/n_train) * var(d))``, ``t`` of Student's distribution with ``k - 1`` degrees
-of freedom. The splits share rows, so their results are not independent; the second term corrects for that (Nadeau and
-Bengio, "Inference for the generalization error", 2003). Without it intervals are too narrow.
+The splits share rows, so the intervals over splits are those of `tpauc.cross_validation`.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -35,7 +31,6 @@ METHODS = ("cross_entropy", "square_auc", "polynomial", "minimax", "anchored")
 DIGIT = 8
 REGION = Region(alpha=0.3, beta=0.3)
 TEST_SIZE = 0.5
-CONFIDENCE = 0.95
 
 
 class _Split(NamedTuple):
@@ -63,6 +58,8 @@ def run_demo(out: Path, *, n_seeds: int, quick: bool, overwrite: bool, progress:
     """
     for module, extra in (("sklearn", "cli"), ("jinja2", "report"), ("matplotlib", "report")):
         import_extra(module, extra)
+    from tpauc.cross_validation import CONFIDENCE
+
     page = free_page(out / REPORT, overwrite=overwrite)
     start = time.perf_counter()
     splits = []
@@ -110,26 +107,11 @@ def _result(method: str, values: Mapping[str, Sequence[float]]) -> Document:
     result: Document = {"name": method, "tpauc": float(np.mean(values[method])), "values": list(values[method])}
     if method == METHODS[0]:
         return result | {"difference": None}
+    from tpauc.cross_validation import corrected_comparison
+
     differences = np.subtract(values[method], values[METHODS[0]])
-    return result | {"difference": interval_over_splits(differences, TEST_SIZE / (1 - TEST_SIZE), CONFIDENCE)}
-
-
-def interval_over_splits(differences: FloatArray, test_per_training_row: float, confidence: float) -> Document:
-    """Return the mean of the differences over splits and its interval, as the head of this module describes.
-
-    Examples
-    --------
-    >>> interval = interval_over_splits(np.array([0.1, 0.2, 0.3]), 1.0, 0.95)
-    >>> {name: round(value, 3) for name, value in interval.items()}
-    {'estimate': 0.2, 'low': -0.297, 'high': 0.697}
-    """
-    from scipy.stats import t as student
-
-    k = differences.size
-    spread = math.sqrt((1 / k + test_per_training_row) * float(differences.var(ddof=1)))
-    half = float(student.ppf((1 + confidence) / 2, k - 1)) * spread
-    mean = float(differences.mean())
-    return {"estimate": mean, "low": mean - half, "high": mean + half}
+    found = corrected_comparison(differences, TEST_SIZE / (1 - TEST_SIZE))
+    return result | {"difference": {"estimate": found.difference, "low": found.low, "high": found.high}}
 
 
 def demo_lines(document: Document) -> list[str]:
