@@ -3,7 +3,7 @@
 import random
 import signal
 import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 import pytest
 import torch
@@ -218,7 +218,8 @@ def test_keys_and_columns_agree():
     )
     assert row.key == key_of(cell, REGIONS[1])
     assert set(asdict(row)) == set(COLUMNS)
-    assert COLUMNS[: len(Key._fields)] == Key._fields
+    key_columns = tuple(field.name for field in fields(Key))
+    assert COLUMNS[: len(key_columns)] == key_columns
 
 
 def test_results_on_other_test_data_are_refused(tmp_path):

@@ -41,10 +41,21 @@ class AscentSettings(NamedTuple):
 
 def whitener(X: Array, ridge: float = 1e-3) -> Array:
     """Return ``W``, shape (d, d), such that the columns of ``X @ W`` have unit covariance, up to a relative ridge."""
-    covariance = np.atleast_2d(np.cov(X, rowvar=False))
-    mean_variance = max(float(np.trace(covariance)) / len(covariance), 1e-12)
-    covariance = covariance + ridge * mean_variance * np.eye(len(covariance))
+    covariance = with_ridge(np.atleast_2d(np.cov(X, rowvar=False)), ridge)
     return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)).T)
+
+
+def with_ridge(covariance: Array, ridge: float) -> Array:
+    """Return a covariance, shape (d, d), whose variances are raised by a share of their mean, so it has an inverse.
+
+    Examples
+    --------
+    >>> with_ridge(np.array([[1.0, 1.0], [1.0, 1.0]]), 0.5)
+    array([[1.5, 1. ],
+           [1. , 1.5]])
+    """
+    mean_variance = max(float(np.trace(covariance)) / len(covariance), 1e-12)
+    return np.asarray(covariance + ridge * mean_variance * np.eye(len(covariance)))
 
 
 class Slope:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,7 +28,7 @@ from sklearn.utils import _safe_indexing
 
 from tpauc.folds import copies, stratified_folds
 from tpauc.held_out import held_out_tpauc
-from tpauc.region import Region, hard_mass
+from tpauc.region import Region, fewest_with_one, hard_mass
 from tpauc.uncertainty import Comparison
 from tpauc.validation import BoolArray, FloatArray
 
@@ -91,8 +90,7 @@ def _check_two_folds(n: int, share: float, name: str, side: str) -> None:
     """Raise if the region selects none of the ``n`` rows of a class in one of two folds."""
     if hard_mass(n // 2, share) > 0:
         return
-    # Of 2**52 rows any share selects one, by the rounding in `hard_mass`.
-    needed = bisect_left(range(2**52), 1, key=lambda rows: hard_mass(rows, share))
+    needed = fewest_with_one(share)
     raise ValueError(
         f"{name}={share} needs at least {2 * needed} {side} rows, {needed} in each of two folds, found {n}; "
         f"give more data, or a larger {name}"

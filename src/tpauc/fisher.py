@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tpauc.ascent import with_ridge
+
 Array = npt.NDArray[Any]
 
 
 def fisher_direction(X: Array, y: npt.NDArray[np.bool_], ridge: float = 1e-3) -> Array:
     """Return the direction, shape (d,), for rows ``X``, shape (n, d), of both classes.
 
-    ``ridge`` is added to the variances, as a share of their mean: features may be constant or copies of each other.
+    ``ridge`` is that of `tpauc.ascent.with_ridge`: features may be constant or copies of each other.
 
     Examples
     --------
@@ -27,6 +29,4 @@ def fisher_direction(X: Array, y: npt.NDArray[np.bool_], ridge: float = 1e-3) ->
     """
     centred = [X[y == label] - X[y == label].mean(axis=0) for label in (False, True)]
     covariance = np.mean([rows.T @ rows / len(rows) for rows in centred], axis=0)
-    mean_variance = max(float(np.trace(covariance)) / len(covariance), 1e-12)
-    covariance += ridge * mean_variance * np.eye(len(covariance))
-    return np.asarray(np.linalg.solve(covariance, X[y].mean(axis=0) - X[~y].mean(axis=0)))
+    return np.asarray(np.linalg.solve(with_ridge(covariance, ridge), X[y].mean(axis=0) - X[~y].mean(axis=0)))

@@ -87,7 +87,18 @@ def row_folds(
     >>> bool(fold[0] == fold[1] != fold[2])
     True
     """
-    return stratified_folds(positive, _groups_that_do(positive, copies(X), n_folds), n_folds, random)
+    return stratified_folds(positive, groups_for_folds(X, positive, n_folds), n_folds, random)
+
+
+def groups_for_folds(X: npt.NDArray[Any], positive: npt.NDArray[np.bool_], n_folds: int) -> IntArray:
+    """Return the groups that `row_folds` keeps together: for those who make folds of the same rows several times.
+
+    Examples
+    --------
+    >>> groups_for_folds(np.array([[1.0], [1.0], [2.0]]), np.array([True, True, False]), 1)
+    array([0, 0, 1])
+    """
+    return _groups_that_do(positive, copies(X), n_folds)
 
 
 def rows_to_hold_out(

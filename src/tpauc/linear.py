@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tpauc.ascent import AscentSettings, Slope, unit, whitener
 from tpauc.fisher import fisher_direction
-from tpauc.folds import row_folds
+from tpauc.folds import groups_for_folds, stratified_folds
 from tpauc.held_out import held_out_tpauc, shares
 from tpauc.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
 from tpauc.region import Region
@@ -136,11 +136,11 @@ def _judge(
     smallest_class = int(min(rows.y.sum(), (~rows.y).sum()))
     n_folds = min(settings.folds, smallest_class)
     repeats = int(np.clip(np.ceil(settings.held_out_positives / max(1, rows.y.sum())), 1, settings.max_repeats))
-    refit = PairRefit(rows, pair, settings.penalty)
+    refit, group = PairRefit(rows, pair, settings.penalty), groups_for_folds(rows.Z, rows.y, n_folds)
     held_out = np.empty((len(rows.y), len(DIRECTIONS)))
     by_fold, pooled = [], []
     for _ in range(repeats):
-        fold = row_folds(rows.Z, rows.y, n_folds, random)
+        fold = stratified_folds(rows.y, group, n_folds, random)
         for k in range(n_folds):
             train, test = rows.take(fold != k), fold == k
             # Scores along these directions have one scale, so those of different folds may be pooled.

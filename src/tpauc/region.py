@@ -96,9 +96,20 @@ class Region:
 def _at_least_one(n: int, share: float, name: str, side: str) -> int:
     count = hard_mass(check_count(n, f"number of {side} examples", at_least=0), share)
     if count == 0:
-        guess = math.floor(1.0 / (share + _ROUNDING))
-        needed = next(enough for enough in itertools.count(guess) if hard_mass(enough, share) > 0)
+        needed = fewest_with_one(share)
         raise ValueError(
             f"{name}={share} selects none of the {n} {side} examples; at least {needed} are needed, or a larger {name}"
         )
     return count
+
+
+def fewest_with_one(share: float) -> int:
+    """Return of how many examples of a class a share selects one.
+
+    Examples
+    --------
+    >>> fewest_with_one(0.3), fewest_with_one(1 - 0.9)
+    (4, 10)
+    """
+    guess = math.floor(1.0 / (share + _ROUNDING))
+    return next(enough for enough in itertools.count(guess) if hard_mass(enough, share) > 0)

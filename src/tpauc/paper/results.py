@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import NamedTuple
 
 from tpauc.paper.cells import Cell, Request, parameters_text
 from tpauc.paper.methods import ClassSizes
@@ -21,7 +20,8 @@ from tpauc.training.checkpoints import write_atomically
 from tpauc.validation import check_results_header, check_same_test_data
 
 
-class Key(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Key:
     """What makes it another result: a training, and where it is measured. A file holds each once."""
 
     dataset: str
@@ -38,7 +38,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class Result(Key):
     """A row. TPAUC and its limits are shares of 1; ``seconds`` is the time of training so far, over all sessions.
 
     Attributes
@@ -53,17 +53,6 @@ class Result:
         On the test data, by the last epoch.
     """
 
-    dataset: str
-    subset: int
-    split: int
-    recipe: str
-    epochs: int
-    method: str
-    seed: int
-    alpha: float
-    beta: float
-    chosen_for: str
-    parameters: str
     tpauc: float
     low: float
     high: float
@@ -87,7 +76,7 @@ class Result:
     @property
     def key(self) -> Key:
         """By which it is found."""
-        return Key(*(getattr(self, name) for name in Key._fields))
+        return Key(**{field.name: getattr(self, field.name) for field in fields(Key)})
 
 
 COLUMNS = tuple(field.name for field in fields(Result))

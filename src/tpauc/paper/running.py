@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -198,7 +199,7 @@ def result_of(cell: Cell, region: Region, trained: Trained) -> Result:
     last = tpauc_score(on_test, trained.scores.read(cell.epochs).test, alpha=alpha, beta=beta)
     n_positive = int(on_test.sum())
     return Result(
-        **key_of(cell, region)._asdict(),
+        **asdict(key_of(cell, region)),
         tpauc=round(interval.estimate, 6),
         low=round(interval.low, 6),
         high=round(interval.high, 6),

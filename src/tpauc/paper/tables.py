@@ -119,7 +119,7 @@ class TableFolder:
         """
         splits, results, timing, planned = self._splits(request, say), self.results.read(), None, []
         for cell in request.cells():
-            epochs, seconds = self._epochs_left(cell), known_seconds(cell, results)
+            epochs, seconds = self.epochs_left(cell), known_seconds(cell, results)
             if epochs and seconds is None:
                 assert splits is not None, "there are epochs to train"
                 timing = timing or Timing.measure(cell, self._backbone_of(cell))
@@ -144,5 +144,6 @@ class TableFolder:
     def _scores(self, cell: Cell) -> ScoreFolder:
         return ScoreFolder(cell.folder(self.path) / "scores")
 
-    def _epochs_left(self, cell: Cell) -> int:
+    def epochs_left(self, cell: Cell) -> int:
+        """Return how many epochs are still to be trained for the results of a cell."""
         return max(cell.epochs - self._scores(cell).epochs(), 0) if self.results.missing(cell) else 0

@@ -17,7 +17,6 @@ from tpauc.paper.figures.trials import Experiment, Trial
 from tpauc.paper.methods import METHODS, Place
 from tpauc.paper.parameters import WARMUP_GRID
 from tpauc.paper.request_data import Say
-from tpauc.paper.running import ScoreFolder
 from tpauc.paper.tables import TableFolder
 
 EPOCHS, SEED = 50, 0
@@ -181,6 +180,4 @@ def _trainings(requests: Sequence[Request]) -> _Trainings:
 
 def _epochs_left(cells: Sequence[Cell], table: TableFolder) -> int:
     """Return how many epochs a training lacks that some of its cells still need."""
-    if not any(map(table.results.missing, cells)):
-        return 0
-    return max(EPOCHS - ScoreFolder(cells[0].folder(table.path) / "scores").epochs(), 0)
+    return max(map(table.epochs_left, cells))
