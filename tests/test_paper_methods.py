@@ -240,6 +240,6 @@ def test_recipes():
     assert protocol == (1e-3, 1e-5, 0.9, True, "exponential", 0.99)
     assert (paper.batch_size, paper.ratio, paper.eval_batch_size, paper.optimizer) == (128, (1.0, 10.0), 256, "sgd")
     assert (strong.lr, strong.weight_decay, strong.schedule, strong.nesterov) == (0.1, 5e-4, "cosine", True)
-    assert strong.ratio is None
+    assert strong.ratio == (1.0, 3.0)
     assert [recipe.augment.degrees for recipe in RECIPES.values()] == [15, 0]
     assert [recipe.depends_on_epochs for recipe in RECIPES.values()] == [False, True]
