@@ -88,6 +88,27 @@ def test_a_rotation_keeps_its_shape_in_an_oblong_image():
     assert changed[:, 0, np.hypot(down - 15.5, across - 31.5) > 10].max() == 0.0
 
 
+def test_the_nearest_pixel_is_taken_as_it_is():
+    images = noise(20)
+    interpolated, taken = (
+        Augment(degrees=15, shift=4, between=between)(images, generator()) for between in ("bilinear", "nearest")
+    )
+    assert torch.equal(taken, taken.round())
+    assert not torch.equal(interpolated, interpolated.round())
+    # Noise has no blacks to speak of, so what is 0 lies outside of the image, for both in the same places but its edge.
+    assert ((taken == 0) == (interpolated == 0)).float().mean() > 0.95
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_without_rotation_there_is_nothing_between_pixels(flip):
+    images = noise(50)
+    interpolated, taken = (
+        Augment(degrees=0, shift=4, flip=flip, between=between)(images, generator())
+        for between in ("bilinear", "nearest")
+    )
+    assert (interpolated - taken).abs().max() <= ROUNDING
+
+
 def test_angles_stay_within_degrees():
     # A bright bar to the right of the centre: where it goes tells the angle.
     images = torch.zeros(200, 1, 65, 65)
@@ -177,6 +198,7 @@ def test_it_can_be_sent_to_another_process():
         ({"shift": -1}, ValueError, "shift must be at least 0, got -1"),
         ({"shift": 1.5}, TypeError, "shift must be a whole number, got 1.5"),
         ({"flip": 1}, TypeError, "flip must be True or False, got 1"),
+        ({"between": "cubic"}, ValueError, "between must be one of 'bilinear', 'nearest', got 'cubic'"),
     ],
 )
 def test_wrong_settings(arguments, error, message):

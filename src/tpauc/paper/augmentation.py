@@ -5,8 +5,9 @@ For each image a flip ``F`` (or none), an angle ``w`` within ``degrees`` and a w
 
     F R(w) (p + s)
 
-of the image given: it is flipped, then rotated, then cropped to its size at an offset of ``s`` from the middle. Between
-pixels values are interpolated, outside the image they are 0.
+of the image given: it is flipped, then rotated, then cropped to its size at an offset of ``s`` from the middle. Outside
+the image values are 0, between its pixels they are interpolated or those of the nearest one. Interpolating blurs a
+rotated image: what is trained on is then softer than what is judged by (`docs/paper-notes.md`, 18).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
-from tpauc.validation import check_count, check_flag, check_image_batch, check_non_negative
+from tpauc.validation import check_choice, check_count, check_flag, check_image_batch, check_non_negative
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Augment:
         Most pixels by which the crop is off the middle, in each direction.
     flip : bool, default=True
         Flip an image left to right in half of the cases.
+    between : {"bilinear", "nearest"}, default="bilinear"
+        What stands between the pixels of a rotated image.
 
     Examples
     --------
@@ -45,11 +48,13 @@ class Augment:
     degrees: float = 15.0
     shift: int = 4
     flip: bool = True
+    between: str = "bilinear"
 
     def __post_init__(self) -> None:
         check_non_negative(self.degrees, "degrees")
         check_count(self.shift, "shift", at_least=0)
         check_flag(self.flip, "flip")
+        check_choice(self.between, "between", ("bilinear", "nearest"))
 
     @torch.no_grad()
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
@@ -70,7 +75,7 @@ class Augment:
         values = images if images.is_floating_point() else images.float()
         maps = self._maps(values, generator)
         grid = affine_grid(maps, list(values.shape), align_corners=False)
-        return grid_sample(values, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+        return grid_sample(values, grid, mode=self.between, padding_mode="zeros", align_corners=False)
 
     def _maps(self, values: Tensor, generator: torch.Generator) -> Tensor:
         """Return for each image the map from a place in the result to one in the image, shape ``(n, 2, 3)``.
