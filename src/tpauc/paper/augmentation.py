@@ -7,7 +7,7 @@ For each image a flip ``F`` (or none), an angle ``w`` within ``degrees`` and a w
 
 of the image given: it is flipped, then rotated, then cropped to its size at an offset of ``s`` from the middle. Outside
 the image values are 0, between its pixels they are interpolated or those of the nearest one. Interpolating blurs a
-rotated image: what is trained on is then softer than what is judged by (`docs/paper-notes.md`, 18).
+rotated image: what is trained on is then softer than what is judged by (`docs/paper-notes.md`, 17).
 """
 
 from __future__ import annotations
