@@ -11,7 +11,6 @@ validation data say at the end; the test data, by which the recipe is judged in 
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import dataclass
 
 import torch
@@ -72,4 +71,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

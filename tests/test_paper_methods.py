@@ -78,6 +78,7 @@ def test_ours_is_plain_first_and_then_anchored_to_the_region():
         AnchoredSide(0.4, 0.1),
     )
     assert loss.then.objective.scores == "logit"
+    assert loss_of("anchored", tau=0.3).then.objective.negative == AnchoredSide(0.4, 0.3)
 
 
 def test_the_class_sizes_reach_the_loss():

@@ -69,7 +69,10 @@ def test_space_and_name_follow_from_the_request():
         "gamma": (0.1, 1.0, 10.0, 20.0, 25.0, 30.0, 35.0),
         "warmup_epochs": (0, 3),
     }
-    assert search_space(wanted(methods=("anchored",), epochs=8)) == {"plain_epochs": (0, 2, 4, 6)}
+    assert search_space(wanted(methods=("anchored",), epochs=8)) == {
+        "plain_epochs": (0, 2, 4, 6),
+        "tau": (0.03, 0.1, 0.3, 1.0),
+    }
     fixed = wanted(parameters={"warmup_epochs": 0})
     assert list(search_space(fixed)) == ["exponent"]
     assert study_name(fixed) != study_name(wanted())

@@ -130,7 +130,7 @@ def _warm(parameters: Callable[[Place], dict[str, float]]) -> Callable[[Place], 
 
 
 def _second_half(place: Place) -> dict[str, float]:
-    return {**_region(place), "plain_epochs": place.epochs // 2}
+    return {**_region(place), "plain_epochs": place.epochs // 2, "tau": Anchored.tau}
 
 
 # ------------------------------------------------------------------------------------------------------------- losses
@@ -175,7 +175,8 @@ def _logistic_auc(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
 
 
 def _anchored(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
-    focused = TPAUCLoss(Anchored(parameters["alpha"], parameters["beta"]), surrogate="logistic", scores="logit")
+    weighting = Anchored(parameters["alpha"], parameters["beta"], parameters["tau"])
+    focused = TPAUCLoss(weighting, surrogate="logistic", scores="logit")
     return WarmUp(_logistic_auc(parameters, sizes), focused, int(parameters["plain_epochs"]))
 
 

@@ -40,7 +40,8 @@ RECIPES: dict[str, Recipe] = {
     # The protocol of the paper.
     "paper": Recipe({**_COMMON, "lr": 1e-3, "weight_decay": 1e-5, "schedule": "exponential", "decay": 0.99}),
     # What is usual for residual networks on CIFAR. A batch of 1:3 holds 32 positives, which are the scarce side of all
-    # pairs, where 1:10 holds 12. And nothing is rotated: rotating blurs what is trained on, but not what is judged by.
+    # pairs, where 1:10 holds 12. And nothing is rotated: a rotation that interpolates blurs what is trained on, but not
+    # what is judged by.
     "strong": Recipe(
         {**_COMMON, "ratio": (1.0, 3.0), "lr": 0.1, "weight_decay": 5e-4, "schedule": "cosine"},
         augment=Augment(degrees=0, shift=4, flip=True),

@@ -1,8 +1,9 @@
 """Search the parameters of a method by validation TPAUC, through Optuna; several machines may share a study.
 
 What is searched are the paper's grids: the exponent (Poly) or gamma (Exp), of each side where they differ, and the
-epochs of warm-up. A trial is a cell of a table (`tpauc.paper.cells`): it has checkpoints, goes on after a stop, and
-`tpauc reproduce table --set ...` finds it trained. Test data are scored but never looked at here.
+epochs of warm-up; of "anchored" the width of the border and the epochs before it. A trial is a cell of a table
+(`tpauc.paper.cells`): it has checkpoints, goes on after a stop, and `tpauc reproduce table --set ...` finds it
+trained. Test data are scored but never looked at here.
 
 A study lives where its storage URL says, ``sqlite:///search.db`` or the address of a database server. Every process
 that is given the same URL and the same request takes part, until the study has as many finished trials as are wanted.
@@ -30,6 +31,7 @@ from tpauc.paper.running import Backbone, best_epoch, train_cell
 from tpauc.training.vital_signs import TrainingDivergedError
 from tpauc.validation import check_count, check_searchable, check_single, import_extra
 
+TAU_GRID = (0.03, 0.1, 0.3, 1.0)  # from nearly the exact selection to weights within a factor of 2
 _SECONDS_TO_WAIT = 1.0
 _PROCESS = "process"
 
@@ -75,6 +77,7 @@ def search_space(request: Request) -> dict[str, tuple[float, ...]]:
         **dict.fromkeys(("gamma", "positive_gamma", "negative_gamma"), GAMMA_GRID),
         "warmup_epochs": tuple(value for value in WARMUP_GRID if value < epochs),
         "plain_epochs": tuple(sorted({quarter * epochs // 4 for quarter in range(4)})),
+        "tau": TAU_GRID,
     }
     names = [name for name, _ in request.cells()[0].parameters if name not in request.parameters]
     return {name: known[name] for name in names if name in known}
