@@ -490,6 +490,11 @@ def test_a_damaged_image(tiny, spoil, what):
     assert str(caught.value).endswith(f"tpauc data fetch tiny-imagenet --data-dir {tiny.parent} --overwrite")
 
 
+def test_an_image_outside_the_official_layout():
+    with pytest.raises(FileNotFoundError, match=r"tpauc data fetch tiny-imagenet --data-dir \."):
+        read_image(Path("nowhere.JPEG"))
+
+
 # ------------------------------------------------------------------------------------------------------ wrong arguments
 
 

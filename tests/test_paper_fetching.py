@@ -24,7 +24,9 @@ from tpauc.paper import downloads, fetching
 from tpauc.paper.datasets import load_splits
 from tpauc.paper.downloads import DownloadError, RemoteFile, download
 from tpauc.paper.fetching import ARCHIVES, Archive, fetch
+from tpauc.paper.file_lock import locked
 from tpauc.paper.unpacking import unpack
+from training_runs import FORKS, start
 
 
 class Server(ThreadingHTTPServer):
@@ -491,6 +493,49 @@ def test_data_that_are_there_are_left_alone(served, tmp_path):
     assert served.asked == []
     assert fetch("cifar10", tmp_path / "data", overwrite=True) is True
     assert len(list((tmp_path / "data" / "cifar-10-batches-bin").iterdir())) == 6
+
+
+def hold_lock(path, held, let_go):
+    with locked(path):
+        held.set()
+        let_go.wait(60)
+
+
+def count_up(lock, counter, times):
+    """Read a number and write the next one; two at a time would lose some."""
+    for _ in range(times):
+        with locked(lock):
+            counter.write_text(str(int(counter.read_text()) + 1))
+
+
+def test_a_second_fetch_waits_for_the_first_and_finds_its_data(served, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    held, let_go = FORKS.Event(), FORKS.Event()
+    first = start(hold_lock, data / ".cifar-10-binary.tar.gz.lock", held, let_go)
+    assert held.wait(60)
+    lines = []
+
+    def say(line):
+        """Let the first process put the data there and end, as soon as the second says that it waits."""
+        lines.append(line)
+        (data / "cifar-10-batches-bin").mkdir()
+        let_go.set()
+
+    assert fetch("cifar10", data, say=say) is False
+    first.join()
+    assert lines == [f"another process is fetching {data / 'cifar-10-binary.tar.gz'}; waiting for it"]
+    assert served.asked == []
+    assert [path.name for path in data.iterdir()] == ["cifar-10-batches-bin"]
+
+
+def test_a_lock_lets_one_process_in_at_a_time(tmp_path):
+    (tmp_path / "counter").write_text("0")
+    processes = [start(count_up, tmp_path / ".lock", tmp_path / "counter", 200) for _ in range(3)]
+    for process in processes:
+        process.join()
+    assert (tmp_path / "counter").read_text() == "600"
+    assert [path.name for path in tmp_path.iterdir()] == ["counter"]
 
 
 def test_zip_archives_are_fetched_too(server, tmp_path, monkeypatch):

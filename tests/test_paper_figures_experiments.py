@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from image_files import write_cifar10
 from paper_runs import small_network
 from tpauc.cli import app
+from tpauc.commands import reproduce_figure
 from tpauc.paper import tables
 from tpauc.paper.backbones import BACKBONES
 from tpauc.paper.figures import (
@@ -32,6 +33,7 @@ from tpauc.paper.figures import (
     opauc_comparison,
     plane_trials,
     truncation_losses,
+    two_gammas,
     warmup_sensitivity,
 )
 from tpauc.paper.figures import making as figure_making
@@ -61,6 +63,7 @@ TINY = Budget(seeds=2, steps=3, warmup=1, n_positive=12, n_negative=40, side=12)
 TRAINED = {
     "bayes-limit": bayes_limit,
     "gamma": gamma_sensitivity,
+    "two-gammas": two_gammas,
     "warm-up": warmup_sensitivity,
     "opauc": opauc_comparison,
     "truncation": truncation_losses,
@@ -358,6 +361,34 @@ def test_best_values_are_those_of_the_largest_tpauc():
     assert best_gamma.best_values(rows, "TPAUC-Poly", 0.4) == [0.2, 0.1]
 
 
+def test_each_class_gets_its_own_gamma(monkeypatch):
+    losses = []
+
+    def recorded(model, loss, **options):
+        losses.append(loss.objective)
+        return trained_scores(model, loss, **options)
+
+    monkeypatch.setattr(plane_trials, "trained_scores", recorded)
+    trial = Trial("TPAUC-Exp-two-sided", 5.0, negative_value=9.0)
+    (row,) = measure_on_plane(Experiment([trial], [square(0.5)]), Budget(**{**TINY._asdict(), "seeds": 1}))
+    assert (losses[0].positive.gamma, losses[0].negative.gamma) == (5.0, 9.0)
+    assert (row["value"], row["negative_value"]) == (5.0, 9.0)
+
+
+def test_the_map_of_two_gammas_has_positives_upwards_and_frames_the_best(tiny_rows):
+    changed = {"value": 5.0, "negative_value": 0.01, "alpha": 0.3, "method": "TPAUC-Poly-two-sided"}
+    rows = [
+        row | {"tpauc": 1.0 if changed.items() <= row.items() else row["tpauc"] / 2} for row in tiny_rows("two-gammas")
+    ]
+    axes = FIGURES["two-gammas"].draw(rows).axes[0]
+    assert axes.get_title(loc="left") == "(a) Poly in (0.3, 0.3): TPAUC in %"
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["0.01", "0.05", "0.1", "5"]
+    assert axes.images[0].get_array()[3, 0] == 1.0
+    assert [text.get_text() for text in axes.texts][12] == "100.0"
+    (frame,) = axes.lines
+    assert (frame.get_xdata().mean().round(), frame.get_ydata().mean().round()) == (0.0, 3.0)
+
+
 # ----------------------------------------------------------------------------------------------- the paper's images
 
 NOWHERE = ImageRuns(Path("nowhere"), Path("nowhere"))
@@ -391,6 +422,7 @@ def test_what_each_figure_trains_on_images():
     work = {name: workload_of(made.on_images, NOWHERE) for name, made in FIGURES.items() if made.on_images}
     assert {name: (one.dataset, one.trainings, one.epochs_left) for name, one in work.items()} == {
         "gamma": ("cifar10-lt", 127, 6350),
+        "two-gammas": ("cifar100-lt", 98, 4900),
         "warm-up": ("cifar10-lt", 55, 2750),
         "opauc": ("cifar100-lt", 9, 450),
         "truncation": ("cifar100-lt", 19, 950),  # the paper's best exponent is the same in both regions
@@ -455,7 +487,7 @@ def test_a_full_figure_trains_below_its_folder_and_says_first_how_much(short, tm
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figures"]
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["gamma.csv", "gamma.png", "table"]
     head, *rows = (tmp_path / "figures" / "gamma.csv").read_text().splitlines()
-    assert head == "data,method,value,warmup,seed,alpha,beta,tpauc,limit"
+    assert head == "data,method,value,negative_value,warmup,seed,alpha,beta,tpauc,limit"
     assert [row.split(",")[:3] for row in rows] == [
         ["cifar10-lt-1", "SqAUC", ""],
         ["cifar10-lt-1", "TPAUC-Poly", "0.5"],
@@ -509,9 +541,21 @@ def test_cells_that_are_not_finished_are_no_fault_of_the_program(short, tmp_path
     monkeypatch.setattr(tables, "train_cell", fails)
     done = run("gamma", *short)
     assert done.exit_code == 1
-    assert done.stderr.splitlines()[-1].startswith(f"tpauc: error: {message}")
+    assert done.stderr.splitlines()[-1].startswith(f"tpauc: error: not made: gamma: {message}")
     assert "report" not in done.stderr
     assert not (tmp_path / "figures" / "gamma.png").exists()
+
+
+def test_one_unfinished_figure_does_not_keep_the_others(short, tmp_path, monkeypatch):
+    def fails(*arguments, **options):
+        raise BlockingIOError(11, "another process is training")
+
+    monkeypatch.setattr(tables, "train_cell", fails)
+    monkeypatch.setattr(reproduce_figure, "_chosen", lambda name: ["gamma", "saddle"])
+    done = run("all", *short)
+    assert done.exit_code == 1
+    assert done.stdout == f"{tmp_path / 'figures' / 'saddle.png'}  {tmp_path / 'figures' / 'saddle.csv'}\n"
+    assert done.stderr.splitlines()[-1].startswith("tpauc: error: not made: gamma: another process is busy")
 
 
 def test_images_that_are_not_there_are_named(short, tmp_path):

@@ -106,7 +106,7 @@ def test_trials_are_trained_and_the_best_is_found(tmp_path, data_dir):
     assert found.parameters.keys() == {"exponent", "warmup_epochs"}
     splits = load_splits("cifar10-lt", subset=1, data_dir=data_dir)
     values = []
-    for trial in trials_in(search):
+    for trial in trials_in(search, optuna.trial.TrialState.COMPLETE):
         (cell,) = wanted(parameters=trial.params).cells()
         scores = ScoreFolder(cell.folder(tmp_path) / "scores").read(1)
         values.append(tpauc_score(splits.validation[1], scores.validation, alpha=0.5, beta=0.5))
@@ -214,8 +214,61 @@ def test_what_another_process_trains_is_left_to_it(tmp_path, data_dir, monkeypat
     lines = []
     search = study(tmp_path, data_dir)
     assert search.run(1, say=lines.append).trials == 1
-    assert [trial.state.name for trial in trials_in(search)] == ["PRUNED", "COMPLETE"]
+    assert [trial.state.name for trial in trials_in(search)] == ["FAIL", "COMPLETE"]
     assert "trial 1: another process is training it" in lines
+
+
+def test_nothing_is_tried_twice_and_all_there_is_ends_a_search(tmp_path, data_dir, monkeypatch):
+    fake_training(monkeypatch, *["done"] * 7)
+    fixed = {"parameters": {"warmup_epochs": 0}}
+    assert study(tmp_path, data_dir, **fixed).run(7, say=silent).trials == 7
+    search = study(tmp_path, data_dir, **fixed)
+    finished = [trial.params["exponent"] for trial in trials_in(search) if trial.state.name == "COMPLETE"]
+    assert sorted(finished) == sorted(search._space["exponent"])
+    assert search.run(20, say=silent).trials == 7  # an eighth training would have nothing to pop
+
+
+def test_processes_that_start_together_choose_differently(tmp_path, data_dir, monkeypatch):
+    fake_training(monkeypatch, *["done"] * 6)
+    together = [study(tmp_path, data_dir, epochs=30) for _ in range(2)]
+    for number in range(3):
+        for search in together:
+            search._try(None, silent, progress=False)
+        assert {trial.state.name for trial in trials_in(together[0])} == {"COMPLETE"}, number
+
+
+def test_a_lost_trial_that_another_process_has_found_is_left_to_it(tmp_path, data_dir, monkeypatch):
+    fake_training(monkeypatch, "done")
+    search = study(tmp_path, data_dir)
+    lost = search._study.ask()
+    lost.set_user_attr("process", f"{platform.node()} {os.getpid()}")
+    found_by_both = search._study.get_trials()
+    search._study.tell(lost, state=optuna.trial.TrialState.FAIL)
+    monkeypatch.setattr(search._study, "get_trials", lambda *, states=(), **options: found_by_both)
+    search._retry_lost_trials()
+    monkeypatch.undo()
+    assert len(trials_in(search)) == 1
+
+
+def test_a_study_that_others_are_making_is_opened_a_moment_later(tmp_path, data_dir, monkeypatch):
+    made, create = [], optuna.create_study
+
+    def slow(**options):
+        made.append(options)
+        if len(made) < 3:
+            raise RuntimeError("table studies already exists")
+        return create(**options)
+
+    monkeypatch.setattr(optuna, "create_study", slow)
+    assert trials_in(study(tmp_path, data_dir)) == []
+    assert len(made) == 3
+
+
+def test_a_storage_that_is_lost_on_the_way(tmp_path, data_dir, monkeypatch):
+    lost = optuna.exceptions.StorageInternalError("database is locked")
+    fake_training(monkeypatch, lost)
+    with pytest.raises(StorageError, match=r"the study cannot be reached any longer, try again \(database is locked\)"):
+        study(tmp_path, data_dir).run(1, say=silent)
 
 
 def test_a_diverged_training_is_the_worst(tmp_path, data_dir, monkeypatch):

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import time
 from dataclasses import replace
@@ -234,6 +235,40 @@ def test_a_training_on_other_images_is_not_taken_up(tmp_path, data_dir):
         fill(tmp_path / "out", tmp_path / "more", epochs=2)
 
 
+def test_a_page_that_a_killed_process_did_not_write_is_written(tmp_path, data_dir):
+    fill(tmp_path, data_dir, epochs=1)
+    page = (tmp_path / "results.md").read_text()
+    (tmp_path / "results.md").unlink()
+    fill(tmp_path, data_dir, epochs=1)
+    assert (tmp_path / "results.md").read_text() == page
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (
+            lambda file: file.unlink(),
+            "epoch-0001.npz is missing, of an epoch that is trained already; remove the folder ",
+        ),
+        (lambda file: file.write_bytes(b"no scores"), r"epoch-0001.npz is damaged \(.*\); remove the folder "),
+        (
+            lambda file: file.write_bytes(file.read_bytes()[:-9]),
+            r"epoch-0001.npz is damaged \(.*\); remove the folder ",
+        ),
+    ],
+)
+def test_scores_that_are_lost_after_their_epoch(tmp_path, data_dir, spoil, message):
+    fill(tmp_path, data_dir, epochs=1)
+    (tmp_path / "results.csv").unlink()
+    (cell,) = request(epochs=1).cells()
+    spoil(cell.folder(tmp_path) / "scores" / "epoch-0001.npz")
+    with pytest.raises(ValueError, match=message) as caught:
+        fill(tmp_path, data_dir, epochs=1)
+    assert str(cell.folder(tmp_path)) in str(caught.value)
+    shutil.rmtree(cell.folder(tmp_path))
+    assert len(fill(tmp_path, data_dir, epochs=1).results) == 3
+
+
 def test_a_whole_table_is_shown_without_its_images(filled, tmp_path):
     out, outcome = filled
     known = {"methods": ("SqAUC", "TPAUC-Poly"), "epochs": 3}
@@ -408,7 +443,7 @@ def test_the_command_shows_a_plan(tmp_path, data_dir, small_backbones):
     lines = planned.stdout.splitlines()
     assert lines[0].startswith("TPAUC-Poly (exponent=0.1 warmup_epochs=2), seed 0: (0.3, 0.3): 30 of 30 epochs left")
     assert lines[1].startswith("TPAUC-Poly (exponent=0.03 warmup_epochs=2), seed 0: (0.4, 0.5): 30 of 30 epochs left")
-    assert lines[2].startswith("2 cells, about ")
+    assert lines[2].startswith("cells: 2, about ")
     as_json = json.loads(table("cifar10-lt", *options, "--plan", "--json").stdout)
     assert [cell["epochs_left"] for cell in as_json["cells"]] == [30] * 3
 

@@ -308,6 +308,15 @@ def test_another_model_other_data_another_loss(tmp_path):
         fit(network(), training_data, validation_data, SquareAUCLoss(), settings(out=tmp_path, warmup_epochs=1))
 
 
+def test_a_run_goes_on_with_another_kind_of_device(tmp_path):
+    """The state of a generator of a GPU has another form; here a checkpoint pretends to come from one."""
+    train(out=tmp_path, epochs=1)
+    saved = load_checkpoint(tmp_path / "last.ckpt")
+    saved["state"]["random"][0] |= {"device": "cuda", "generator": torch.zeros(16, dtype=torch.uint8)}
+    save_checkpoint(tmp_path / "last.ckpt", saved)
+    assert len(train(out=tmp_path, epochs=2).history) == 2
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

@@ -51,6 +51,7 @@ def figure(
     the work.
     """
     from tpauc.paper.figures import make_figure
+    from tpauc.paper.figures.image_trials import UnfinishedError
     from tpauc.paper.figures.making import figure_files
 
     if show_list:
@@ -69,15 +70,22 @@ def figure(
         files = figure_files(chosen, out)
         check_output_path(files.png, overwrite=overwrite, suffixes=(".png",))
         check_output_path(files.csv, overwrite=overwrite, suffixes=(".csv",))
-    written = []
+    written, unfinished = [], []
     for chosen in names:
         progress(f"figure {chosen}")
-        files = make_figure(chosen, out, full=full, data_dir=data_dir, dataset=dataset, subset=subset, say=progress)
-        written.append({"name": chosen, "png": str(files.png), "csv": str(files.csv)})
+        try:
+            files = make_figure(chosen, out, full=full, data_dir=data_dir, dataset=dataset, subset=subset, say=progress)
+        except UnfinishedError as error:  # others may have work that is free
+            unfinished.append(f"{chosen}: {error}")
+        else:
+            written.append({"name": chosen, "png": str(files.png), "csv": str(files.csv)})
     if as_json:
         typer.echo(json.dumps(written, indent=2, ensure_ascii=False))
     else:
-        typer.echo("\n".join(f"{made['png']}  {made['csv']}" for made in written))
+        for made in written:
+            typer.echo(f"{made['png']}  {made['csv']}")
+    if unfinished:
+        raise ValueError(f"not made: {'; '.join(unfinished)}")
 
 
 def _chosen(name: str | None) -> list[str]:

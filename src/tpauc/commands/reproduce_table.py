@@ -104,7 +104,7 @@ def _show_plan(planned: Sequence[PlannedCell], *, as_json: bool) -> None:
         state = f"{item.epochs_left} of {cell.epochs} epochs left, about {duration(item.seconds)}"
         regions = " ".join(map(region_text, cell.regions))
         typer.echo(f"{cell.title}: {regions}: {state if item.epochs_left else 'trained'}")
-    typer.echo(f"{len(planned)} cells, about {duration(total)} in all")
+    typer.echo(f"cells: {len(planned)}, about {duration(total)} in all")
 
 
 def _show_outcome(outcome: Outcome, *, as_json: bool) -> None:

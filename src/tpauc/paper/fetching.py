@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tpauc.paper.downloads import Progress, RemoteFile, download
+from tpauc.paper.file_lock import locked
 from tpauc.paper.unpacking import unpack
 from tpauc.validation import check_choice
 
@@ -81,7 +82,7 @@ def fetch(
     progress : callable, optional
         Called with the number of bytes downloaded so far.
     say : callable, optional
-        Called with a line when unpacking begins.
+        Called with a line when unpacking begins, or when another process is at it and has to be waited for.
 
     Returns
     -------
@@ -109,8 +110,12 @@ def fetch(
         return False
     data_dir.mkdir(parents=True, exist_ok=True)
     packed = data_dir / archive.file_name
-    download(archive.remote, packed, progress)
-    say(f"unpacking {packed}")
-    unpack(packed, folder)
-    packed.unlink()
+    lock = packed.with_name(f".{packed.name}.lock")
+    with locked(lock, waiting=lambda: say(f"another process is fetching {packed}; waiting for it")):
+        if folder.exists() and not overwrite:
+            return False
+        download(archive.remote, packed, progress)
+        say(f"unpacking {packed}")
+        unpack(packed, folder)
+        packed.unlink()
     return True

@@ -65,7 +65,7 @@ class Method:
     Attributes
     ----------
     group : str
-        Heading in tables.
+        Where it comes from: the competitors and the two forms of the paper, its appendix, or this package.
     make_loss : callable
         Called as ``make_loss(parameters, class_sizes)``.
     parameters : callable

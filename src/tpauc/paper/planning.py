@@ -18,6 +18,7 @@ from tpauc.paper.recipes import RECIPES
 from tpauc.paper.results import Result
 from tpauc.paper.running import Backbone, config_of, new_network
 from tpauc.training.data import as_examples, evaluating
+from tpauc.training.launching import make_fabric
 from tpauc.training.setup import make_loss, make_optimizer, make_sampler
 
 _TIMED = 2
@@ -52,24 +53,34 @@ class Timing(NamedTuple):
 
     @classmethod
     def measure(cls, cell: Cell, backbone: Backbone) -> Timing:
-        """Time steps and scorings of a cell on blank images; the first of each goes before those that are timed."""
+        """Time steps and scorings of a cell on blank images, where it would be trained.
+
+        The first of each goes before those that are timed.
+        """
         config = config_of(cell, None, progress=False)
-        model = new_network(cell, backbone)
-        loss = make_loss(METHODS[cell.method].make_loss(dict(cell.parameters), ClassSizes(1, 10)), config)
+        device = make_fabric(config, started_here=False).device
+        model = new_network(cell, backbone).to(device)
+        made = METHODS[cell.method].make_loss(dict(cell.parameters), ClassSizes(1, 10))
+        loss = make_loss(made, config).to(device)
         optimizer = make_optimizer(model, loss, config)
         shape = DATASETS[cell.dataset].image_shape
-        batch, scored = (torch.zeros(n, *shape, dtype=torch.uint8) for n in (config.batch_size, config.eval_batch_size))
-        augment, generator = RECIPES[cell.recipe].augment, torch.Generator()
-        labels = torch.arange(config.batch_size) < config.batch_size // 10
+        batch, scored = (
+            torch.zeros(n, *shape, dtype=torch.uint8, device=device)
+            for n in (config.batch_size, config.eval_batch_size)
+        )
+        augment, generator = RECIPES[cell.recipe].augment, torch.Generator(device)
+        labels = torch.arange(config.batch_size, device=device) < config.batch_size // 10
+        weight = next(model.parameters())
 
         def step() -> None:
             optimizer.zero_grad()
             loss(model(augment(batch, generator)), labels).backward()
             optimizer.step()
+            weight.sum().item()  # a device that works on its own has to be waited for
 
         def score() -> None:
             with evaluating(model), torch.no_grad():
-                model(scored)
+                model(scored).sum().item()
 
         return cls(_mean_seconds(step), _mean_seconds(score))
 

@@ -56,7 +56,7 @@ def versions() -> str:
 
 
 def machine() -> str:
-    """Return the accelerator that training takes, or else the processor and its number of cores.
+    """Return the CUDA devices, of which training takes one, or else the processor and its number of cores.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from tpauc.paper.cells import Cell, Request, parameters_text
+from tpauc.paper.file_lock import locked
 from tpauc.paper.methods import ClassSizes
 from tpauc.region import Region
 from tpauc.training.checkpoints import write_atomically
@@ -160,11 +161,5 @@ class ResultsFile:
     def locked(self) -> Iterator[None]:
         """Keep other processes from adding at the same time; a process that dies lets go of the lock."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            import fcntl
-        except ImportError:  # Windows: let one process at a time fill a table there.
-            yield
-            return
-        with open(self.path.with_name(f".{self.path.name}.lock"), "w") as file:
-            fcntl.lockf(file, fcntl.LOCK_EX)
+        with locked(self.path.with_name(f".{self.path.name}.lock")):
             yield

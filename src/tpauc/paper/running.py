@@ -8,6 +8,7 @@ test scores of that epoch are measured. Nothing else of the test data has any in
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -78,9 +79,13 @@ class ScoreFolder:
         write_atomically(self.file(epoch), buffer.getbuffer())
 
     def read(self, epoch: int) -> EpochScores:
-        """Return the scores of an epoch."""
-        with np.load(self.file(epoch)) as arrays:
-            return EpochScores(arrays["validation"].astype(np.float64), arrays["test"].astype(np.float64))
+        """Return the scores of an epoch; a damaged file is an error that says what to do."""
+        try:
+            # By way of bytes: of a damaged file NumPy leaves the handle open.
+            with np.load(io.BytesIO(self.file(epoch).read_bytes())) as arrays:
+                return EpochScores(arrays["validation"].astype(np.float64), arrays["test"].astype(np.float64))
+        except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
+            raise self._unusable(f"{self.file(epoch)} is damaged ({error})") from error
 
     def epochs(self) -> int:
         """Return how many epochs have left their scores."""
@@ -88,6 +93,14 @@ class ScoreFolder:
         while self.file(count + 1).exists():
             count += 1
         return count
+
+    def check_complete(self, epochs: int) -> None:
+        """Raise if a training of so many epochs has not left the scores of all."""
+        if self.epochs() < epochs:
+            raise self._unusable(f"{self.file(self.epochs() + 1)} is missing, of an epoch that is trained already")
+
+    def _unusable(self, what: str) -> ValueError:
+        return ValueError(f"{what}; remove the folder {self.path.parent} to train it anew")
 
 
 class Labels(NamedTuple):
@@ -143,6 +156,7 @@ def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, pro
     model = new_network(cell, backbone)
     augment = RECIPES[cell.recipe].augment
     done = fit(model, splits.train, splits.validation, loss, config, transform=augment, on_epoch=keep_scores)
+    scores.check_complete(cell.epochs)
     labels = Labels(as_examples(splits.validation, "validation").positive, test.positive)
     return Trained(scores, labels, done.history[cell.epochs - 1]["seconds"])
 
@@ -166,8 +180,9 @@ def config_of(cell: Cell, folder: Path | None, *, progress: bool) -> TrainConfig
 
 def new_network(cell: Cell, backbone: Backbone) -> nn.Module:
     """Return a network whose weights follow from the cell's seed alone; global random numbers stay as they are."""
-    with torch.random.fork_rng():
-        torch.manual_seed(cell.seed)
+    # Networks are made on the processor. The generators of GPUs are left alone, which would open a context on each.
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(cell.seed)
         network = backbone()
     return Mirrored(network) if RECIPES[cell.recipe].mirrored else network
 

@@ -6,11 +6,13 @@ epochs of warm-up; of "anchored" the width of the border and the epochs before i
 trained. Test data are scored but never looked at here.
 
 A study lives where its storage URL says, ``sqlite:///search.db`` or the address of a database server. Every process
-that is given the same URL and the same request takes part, until the study has as many finished trials as are wanted.
+that is given the same URL and the same request takes part, until the study has as many finished trials as are wanted,
+or has tried every combination. What Optuna proposes a second time is replaced by something that was not tried yet.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import re
@@ -32,7 +34,8 @@ from tpauc.training.vital_signs import TrainingDivergedError
 from tpauc.validation import check_count, check_searchable, check_single, import_extra
 
 TAU_GRID = (0.03, 0.1, 0.3, 1.0)  # from nearly the exact selection to weights within a factor of 2
-_SECONDS_TO_WAIT = 1.0
+_SECONDS_TO_WAIT, _LONGEST_WAIT = 1.0, 60
+_PAUSES = (0.1, 0.3, 0.9)
 _PROCESS = "process"
 
 
@@ -49,7 +52,7 @@ class SearchResult:
     study : str
         Its name in the storage.
     trials : int
-        How many are finished.
+        How many different parameters were tried to the end.
     parameters : dict
         Of the best one.
     validation_tpauc : float
@@ -139,32 +142,47 @@ class Search:
             out.mkdir(parents=True, exist_ok=True)
             storage = f"sqlite:///{out / 'search.db'}"
         self._study = _opened_study(self._optuna, study_name(request), storage)
-        # Seeded by what the study holds: a process that joins later does not repeat the choices of the first.
-        mixed = np.random.SeedSequence(request.seeds[0], spawn_key=(len(self._study.trials),)).generate_state(1)
-        self._study.sampler = self._optuna.samplers.TPESampler(seed=int(mixed[0]), constant_liar=True)
+        self._collisions = 0
 
     def run(self, trials: int, *, say: Say = print, progress: bool = True) -> SearchResult:
         """Try parameters until the study has ``trials`` finished trials, those of other processes included.
 
-        Images on which the region cannot be measured are refused before anything is trained.
+        Where there are not so many combinations of parameters, all of them are tried. Images on which the region cannot
+        be measured are refused before anything is trained.
+
+        Raises
+        ------
+        StorageError
+            If the study cannot be reached any longer. What is trained stays trained.
         """
         check_count(trials, "trials")
-        self._retry_lost_trials()
-        while self._finished() < trials:
-            self._try(self._data.load(self._request, say=say), say, progress)
-        return self.best()
+        try:
+            self._retry_lost_trials()
+            while len(self._finished()) < min(trials, len(self._combinations())):
+                self._try(self._data.load(self._request, say=say), say, progress)
+            return self.best()
+        except self._optuna.exceptions.StorageInternalError as error:
+            reason = str(error.__cause__ or error).partition("\n")[0]
+            raise StorageError(f"the study cannot be reached any longer, try again ({reason})") from error
 
     def best(self) -> SearchResult:
         """Return the best parameters so far."""
         study = self._study
-        return SearchResult(study.study_name, self._finished(), dict(study.best_params), float(study.best_value))
+        return SearchResult(study.study_name, len(self._finished()), dict(study.best_params), float(study.best_value))
 
     def _try(self, splits: Splits, say: Say, progress: bool) -> None:
         """Train and measure one choice of parameters; after a stop it is the first to be tried again."""
         study, state = self._study, self._optuna.trial.TrialState
         trial = study.ask()
+        # Seeded by the number of the trial, which is nobody else's: processes that start together choose differently.
+        seeds = np.random.SeedSequence(self._request.seeds[0], spawn_key=(trial.number,))
+        study.sampler = self._optuna.samplers.TPESampler(seed=int(seeds.generate_state(1)[0]), constant_liar=True)
         trial.set_user_attr(_PROCESS, _this_process())
         chosen = {name: trial.suggest_categorical(name, values) for name, values in self._space.items()}
+        if chosen in self._finished():  # a failed trial is one that Optuna learns nothing from
+            study.tell(trial, state=state.FAIL)
+            self._enqueue_another(chosen, seeds)
+            return
         cell = self._cell(chosen)
         say(f"trial {trial.number + 1}: {cell.title}")
         try:
@@ -172,8 +190,10 @@ class Search:
             value = best_epoch(trained, cell.epochs, cell.regions[0]).tpauc
         except BlockingIOError:
             say(f"trial {trial.number + 1}: another process is training it")
-            study.tell(trial, state=state.PRUNED)
-            time.sleep(_SECONDS_TO_WAIT)
+            study.tell(trial, state=state.FAIL)
+            self._enqueue_another(chosen, seeds)
+            time.sleep(_SECONDS_TO_WAIT * min(2**self._collisions, _LONGEST_WAIT))  # all that is left may be busy
+            self._collisions += 1
         except TrainingDivergedError as error:
             say(f"trial {trial.number + 1}: {error}")
             study.tell(trial, 0.0)
@@ -182,6 +202,7 @@ class Search:
             study.enqueue_trial(chosen)
             raise
         else:
+            self._collisions = 0
             study.tell(trial, value)
             say(f"trial {trial.number + 1}: validation TPAUC {value:.4f}")
 
@@ -190,24 +211,48 @@ class Search:
         state = self._optuna.trial.TrialState
         for trial in self._study.get_trials(states=(state.RUNNING,)):
             if _is_lost(trial.user_attrs):
-                self._study.tell(trial.number, state=state.FAIL)
+                try:
+                    self._study.tell(trial.number, state=state.FAIL)
+                except ValueError:  # another process has found it, and tries it again
+                    continue
                 self._study.enqueue_trial(trial.params)
 
     def _cell(self, chosen: Mapping[str, float]) -> Cell:
         return replace(self._request, parameters={**self._request.parameters, **chosen}).cells()[0]
 
-    def _finished(self) -> int:
-        return len(self._study.get_trials(deepcopy=False, states=(self._optuna.trial.TrialState.COMPLETE,)))
+    def _combinations(self) -> list[dict[str, float]]:
+        return [dict(zip(self._space, values, strict=True)) for values in itertools.product(*self._space.values())]
+
+    def _finished(self) -> list[dict[str, float]]:
+        """Return the different parameters that were tried to the end."""
+        complete = self._study.get_trials(deepcopy=False, states=(self._optuna.trial.TrialState.COMPLETE,))
+        return [chosen for chosen in self._combinations() if any(trial.params == chosen for trial in complete)]
+
+    def _enqueue_another(self, chosen: Mapping[str, float], seeds: np.random.SeedSequence) -> None:
+        """Let the next trial be of parameters that are neither finished nor these, if there are any."""
+        finished = self._finished()
+        if left := [other for other in self._combinations() if other != chosen and other not in finished]:
+            self._study.enqueue_trial(left[int(np.random.default_rng(seeds).integers(len(left)))])
 
 
 def _opened_study(optuna: Any, name: str, storage: str) -> Any:
     try:
-        return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
+        return _created_study(optuna, name, storage)
     except Exception as error:  # of Optuna, of SQLAlchemy, or of whichever driver the URL asks for
         shown = re.sub(r"(://[^:/@]*):.*@", r"\1:...@", storage)  # without its password
         reason = str(error).partition("\n")[0]
         rule = "storage must be the URL of a database that can be opened, such as sqlite:///search.db"
         raise StorageError(f"{rule}, got {shown!r} ({reason})") from error
+
+
+def _created_study(optuna: Any, name: str, storage: str) -> Any:
+    """Open a study, or make it; of processes that make it at once all but one fail, and find it a moment later."""
+    for pause in _PAUSES:
+        try:
+            return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
+        except Exception:  # whatever the driver raises, see above
+            time.sleep(pause)
+    return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
 
 
 def _this_process() -> str:
@@ -218,6 +263,8 @@ def _is_lost(attributes: Mapping[str, Any]) -> bool:
     """Whether a running trial belongs to a process of this machine that is no more."""
     node, _, number = str(attributes.get(_PROCESS, "")).rpartition(" ")
     if node != platform.node():
+        return False
+    if os.name == "nt":  # where signal 0 is Ctrl-C and asks nothing
         return False
     if int(number) == os.getpid():  # of a process before this one that had its number, or was interrupted here
         return True

@@ -99,6 +99,8 @@ class TableFolder:
                 self.results.add([result_of(cell, region, trained) for region in cell.regions])
                 self.render()
         outcome.results = self.results_of(request)
+        if outcome.results:  # a process that was killed may have written its row, and no page
+            self.render()
         return outcome
 
     def results_of(self, request: Request) -> list[Result]:

@@ -125,13 +125,18 @@ def read_image(path: Path) -> torch.Tensor:
         with pillow.open(path) as picture:
             pixels = np.array(picture.convert("RGB"))
     except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError) as error:
-        command = fetch_command(FETCH_NAME, path.parents[3])
+        command = _fetch_command(path)
         check_data_file(path, command)
         raise damaged_file(path, f"cannot be decoded ({error})", command) from error
     if pixels.shape != (SIDE, SIDE, 3):
         what = f"has {pixels.shape[1]} x {pixels.shape[0]} pixels instead of {SIDE} x {SIDE}"
-        raise damaged_file(path, what, fetch_command(FETCH_NAME, path.parents[3]))
+        raise damaged_file(path, what, _fetch_command(path))
     return torch.from_numpy(pixels).permute(2, 0, 1).contiguous()
+
+
+def _fetch_command(path: Path) -> str:
+    """Return how to get an image anew: ``tiny-imagenet-200/train/WNID/images/NAME``, in whatever folder that is."""
+    return fetch_command(FETCH_NAME, path.parents[3] if len(path.parents) > 3 else Path(FOLDER))
 
 
 def _wnids(path: Path, command: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Archives, unpacked without trust: regular files and folders only, and none outside the folder that is expected.
 
 Everything is written to a folder beside the final one and renamed when it is complete, so that a half-unpacked data set
-never stands where a whole one is looked for.
+never stands where a whole one is looked for. Two processes must not unpack the same at a time: `tpauc.paper.fetching`
+sees to that.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _DIGEST_LENGTH = 64
 _PLAIN = (str, bytes, bool, int, float, type(None))
 
 
-class CheckpointError(RuntimeError):
+class CheckpointError(ValueError):
     """A file that is not a checkpoint of this package, not an intact one, or of another model.
 
     Examples

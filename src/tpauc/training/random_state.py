@@ -45,7 +45,20 @@ def random_state(generator: torch.Generator) -> dict[str, Any]:
         },
         "python": {"version": version, "internal": torch.tensor(internal), "gauss_next": gauss_next},
         "generator": generator.get_state(),
+        "device": generator.device.type,
     }
+
+
+def fits(state: Mapping[str, Any], generator: torch.Generator) -> bool:
+    """Whether a state was found with a generator on the same kind of device: others have states of another form.
+
+    Examples
+    --------
+    >>> generator = torch.Generator()
+    >>> fits(random_state(generator), generator), fits({"device": "cuda"}, generator)
+    (True, False)
+    """
+    return bool(state.get("device", generator.device.type) == generator.device.type)
 
 
 def set_random_state(state: Mapping[str, Any], generator: torch.Generator) -> None:

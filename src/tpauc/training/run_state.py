@@ -14,7 +14,7 @@ from torch import nn
 
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import Examples
-from tpauc.training.random_state import random_state, seed_all, set_random_state
+from tpauc.training.random_state import fits, random_state, seed_all, set_random_state
 from tpauc.training.setup import make_loss, make_optimizer, make_sampler, rate_factor
 from tpauc.training.vital_signs import first_not_finite
 from tpauc.validation import check_same_settings
@@ -147,10 +147,11 @@ class RunState:
         self.optimizer.load_state_dict(state["optimizer"])
         self._fabric.strategy.precision.load_state_dict(state["precision"])
         self.progress = progress_of(state)
-        if len(state["random"]) == self._fabric.world_size:
-            set_random_state(state["random"][self._fabric.global_rank], self.generator)
+        states, rank = state["random"], self._fabric.global_rank
+        if len(states) == self._fabric.world_size and fits(states[rank], self.generator):
+            set_random_state(states[rank], self.generator)
         else:
-            seed_all(self.generator, self._config.seed, self._fabric.global_rank, self.progress.total_steps)
+            seed_all(self.generator, self._config.seed, rank, self.progress.total_steps)
 
     def not_finite(self) -> str | None:
         """Return the name of a weight, or of an optimiser's number, that is NaN or infinite.

@@ -25,6 +25,10 @@ PAPER_WARMUPS = tuple(epochs / EPOCHS for epochs in WARMUP_GRID)
 _Trainings = dict[Path, list[Cell]]
 
 
+class UnfinishedError(ValueError):
+    """An experiment that lacks trainings: another process is busy with them, or they have diverged."""
+
+
 class ImageRuns(NamedTuple):
     """Where trainings on images are kept, and what they are trained on.
 
@@ -138,10 +142,8 @@ def measure_on_images(experiment: Experiment, runs: ImageRuns, *, say: Say) -> l
 
     Raises
     ------
-    OSError
-        If another process is training some of it.
-    ValueError
-        If a training has diverged.
+    UnfinishedError
+        If another process is training some of it, or a training has diverged.
     """
     requests, table = requests_of(experiment, runs), TableFolder(runs.folder, runs.data_dir)
     diverged: dict[str, str] = {}
@@ -160,10 +162,12 @@ def measure_on_images(experiment: Experiment, runs: ImageRuns, *, say: Say) -> l
 def _check_complete(trainings: _Trainings, table: TableFolder, diverged: Mapping[str, str]) -> None:
     if diverged:
         title, reason = next(iter(diverged.items()))
-        raise ValueError(f"{len(diverged)} of {len(trainings)} trainings have diverged, the first is {title}: {reason}")
+        raise UnfinishedError(
+            f"{len(diverged)} of {len(trainings)} trainings have diverged, the first is {title}: {reason}"
+        )
     missing = [cells[0].title for cells in trainings.values() if any(map(table.results.missing, cells))]
     if missing:
-        raise OSError(
+        raise UnfinishedError(
             f"another process is busy with {len(missing)} of {len(trainings)} trainings, the first is {missing[0]}; "
             "give the same command again when it is finished"
         )

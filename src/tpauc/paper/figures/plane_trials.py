@@ -16,8 +16,8 @@ def measure_on_plane(experiment: Experiment, budget: Budget) -> list[Row]:
     Returns
     -------
     list of Row
-        Columns ``data``, ``method``, ``value``, ``warmup``, ``seed``, ``alpha``, ``beta``, ``tpauc``, and ``limit``,
-        the largest TPAUC possible.
+        Columns ``data``, ``method``, ``value``, ``negative_value``, ``warmup``, ``seed``, ``alpha``, ``beta``,
+        ``tpauc``, and ``limit``, the largest TPAUC possible.
 
     Examples
     --------

@@ -21,6 +21,7 @@ from tpauc.paper.figures import (
     saddle,
     sufficient_condition,
     truncation_losses,
+    two_gammas,
     warmup_sensitivity,
     weight_landscapes,
 )
@@ -40,6 +41,7 @@ FIGURES: dict[str, PaperFigure] = {
     "middle-order": middle_order.FIGURE,
     "excess-risk": excess_risk_terms.FIGURE,
     "gamma": gamma_sensitivity.FIGURE,
+    "two-gammas": two_gammas.FIGURE,
     "warm-up": warmup_sensitivity.FIGURE,
     "opauc": opauc_comparison.FIGURE,
     "truncation": truncation_losses.FIGURE,

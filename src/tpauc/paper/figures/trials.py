@@ -24,22 +24,30 @@ class Trial(NamedTuple):
         Exponent of a polynomial, gamma of an exponential weighting; None for the usual one.
     warmup : float
         Share of the training that is ordinary AUC optimisation; nothing to a method without a warm-up.
+    negative_value : float or None
+        For the negatives, where a method takes one value for each class: ``value`` is then that of the positives.
 
     Examples
     --------
     >>> Trial("TPAUC-Exp", 5.0).replacing({"gamma": 15.0, "warmup_epochs": 10})
     {'gamma': 5.0}
+    >>> Trial("TPAUC-Exp-two-sided", 5.0, negative_value=9.0).replacing({"positive_gamma": 1.0, "negative_gamma": 1.0})
+    {'positive_gamma': 5.0, 'negative_gamma': 9.0}
     """
 
     method: str
     value: float | None = None
     warmup: float = 0.3
+    negative_value: float | None = None
 
     def replacing(self, parameters: Mapping[str, float]) -> dict[str, float]:
         """Return what the value of this trial replaces among the parameters of its method."""
         if self.value is None:
             return {}
-        return {"exponent" if "exponent" in parameters else "gamma": self.value}
+        name = "exponent" if any(known.endswith("exponent") for known in parameters) else "gamma"
+        if self.negative_value is None:
+            return {name: self.value}
+        return {f"positive_{name}": self.value, f"negative_{name}": self.negative_value}
 
     def row(self, *, data: str, seed: int, region: Region, tpauc: float, limit: float | str) -> dict[str, Any]:
         """Return the row of a figure that says what came of it; ``limit`` is empty where it is not known."""
@@ -47,6 +55,7 @@ class Trial(NamedTuple):
             "data": data,
             "method": self.method,
             "value": "" if self.value is None else self.value,
+            "negative_value": "" if self.negative_value is None else self.negative_value,
             "warmup": self.warmup,
             "seed": seed,
             "alpha": region.alpha,
