@@ -243,20 +243,21 @@ def test_the_papers_number_stands_beside_ours():
     (table,) = tables_of([result()])
     assert table.title == "CIFAR-10-LT, subset 1: birds"
     assert table.columns[-2:] == ["(0.3, 0.3)", "paper"]
-    assert table.lines == [["SqAUC", "paper", "30", "0", "0", "any region", "20.00 [10.0, 30.0]", "18.05"]]
+    assert table.lines == [["SqAUC", "paper", "30", "7", "0", "0", "any region", "20.00 [10.0, 30.0]", "18.05"]]
 
 
 def test_seeds_are_averaged():
-    rows = [result(seed=0), result(seed=1, tpauc=0.4, low=0.3, high=0.5)]
+    rows = [result(seed=0), result(seed=1, tpauc=0.4, low=0.3, high=0.5, best_epoch=9)]
     (line,) = tables_of(rows)[0].lines
-    assert line[4] == "0, 1"
-    assert line[6] == "30.00 ± 14.14 [20.0, 40.0]"
+    assert line[3] == "7-9"
+    assert line[5] == "0, 1"
+    assert line[7] == "30.00 ± 14.14 [20.0, 40.0]"
 
 
 def test_what_was_not_measured_or_printed_is_a_dash():
     rows = [result(), result(method="anchored", alpha=0.2, beta=0.2, chosen_for="(0.2, 0.2)", parameters="alpha=0.2")]
     (table,) = tables_of(rows)
-    assert [line[6:] for line in table.lines] == [
+    assert [line[7:] for line in table.lines] == [
         ["-", "-", "20.00 [10.0, 30.0]", "18.05"],
         ["20.00 [10.0, 30.0]", "-", "-", "-"],
     ]
@@ -282,7 +283,7 @@ def test_ways_of_training_have_lines_of_their_own():
 
 def test_the_parameters_of_one_choice_are_shown():
     rows = [result(method="TPAUC-Poly", chosen_for="(0.3, 0.3)", parameters="exponent=0.1 warmup_epochs=0")]
-    assert tables_of(rows)[0].lines[0][5] == "(0.3, 0.3): exponent=0.1 warmup_epochs=0"
+    assert tables_of(rows)[0].lines[0][6] == "(0.3, 0.3): exponent=0.1 warmup_epochs=0"
 
 
 EXPONENTIAL = {"method": "TPAUC-Exp", "chosen_for": "(0.3, 0.3)"}
@@ -308,7 +309,7 @@ EXPONENTIAL = {"method": "TPAUC-Exp", "chosen_for": "(0.3, 0.3)"}
 def test_a_warm_up_that_was_cut_is_told(epochs, warmup, changes, shown):
     parameters = f"gamma=25 warmup_epochs={warmup}"
     row = result(**{**EXPONENTIAL, "epochs": epochs, "parameters": parameters, **changes})
-    assert tables_of([row])[0].lines[0][5] == shown
+    assert tables_of([row])[0].lines[0][6] == shown
 
 
 def test_regions_may_have_been_cut_from_different_warm_ups():
@@ -317,12 +318,12 @@ def test_regions_may_have_been_cut_from_different_warm_ups():
         for share, parameters in ((0.3, "gamma=25 warmup_epochs=15"), (0.5, "gamma=20 warmup_epochs=15"))
     ]
     (line,) = tables_of(rows)[0].lines
-    assert line[5] == "each region; warm-up cut from 30 or 35"
+    assert line[6] == "each region; warm-up cut from 30 or 35"
 
 
 def test_trainings_with_other_parameters_are_not_averaged():
     rows = [result(**EXPONENTIAL, parameters=f"gamma=25 warmup_epochs={warmup}", epochs=50) for warmup in (25, 35)]
-    assert [line[5] for line in tables_of(rows)[0].lines] == [
+    assert [line[6] for line in tables_of(rows)[0].lines] == [
         "(0.3, 0.3): gamma=25 warmup_epochs=25; warm-up cut from 35",
         "(0.3, 0.3): gamma=25 warmup_epochs=35",
     ]

@@ -18,8 +18,9 @@ from tpauc.paper.results import Result
 from tpauc.region import Region
 
 NOTE = (
-    "TPAUC in percent on the test data, by the epoch with the best TPAUC on the validation data; in brackets a 95 % "
-    'interval over the test set. "paper" is what the paper prints. "Chosen for" says whose parameters were trained '
+    "TPAUC in percent on the test data, by the epoch with the best TPAUC on the validation data; "
+    'in brackets a 95 % interval over the test set. "Best" is that epoch, or the first and the last of those of all '
+    'regions and seeds. "Paper" is what the paper prints. "Chosen for" says whose parameters were trained '
     "with: those of each region, or those of one region for all. A warm-up that is not shorter than the whole training "
     "is cut to half of it, and the table says from what."
 )
@@ -91,7 +92,7 @@ def _table(results: list[Result]) -> Table:
     for row in results:
         lines.setdefault(_line_of(row), []).append(row)
     order = sorted(lines, key=lambda line: (line[:3], list(METHODS).index(line.method), line[4:]))
-    columns = ["method", "recipe", "epochs", "split", "seeds", "chosen for"]
+    columns = ["method", "recipe", "epochs", "best", "split", "seeds", "chosen for"]
     for region in regions:
         columns += [region_text(region), "paper"]
     return Table(
@@ -111,11 +112,18 @@ def _text_of(line: _Line, rows: list[Result], regions: list[Region]) -> list[str
     chosen = f"{line.chosen_for.partition(', but')[0]}: {line.parameters}" if line.parameters else line.chosen_for
     if cut := sorted({warmup for row in rows if (warmup := _cut_warmup(row)) is not None}):
         chosen += f"; warm-up cut from {' or '.join(map(str, cut))}"
-    cells = [line.method, line.recipe, str(line.epochs), str(line.split), ", ".join(map(str, seeds)), chosen]
+    best = _span([row.best_epoch for row in rows])
+    cells = [line.method, line.recipe, str(line.epochs), best, str(line.split), ", ".join(map(str, seeds)), chosen]
     for region in regions:
         printed = published(rows[0].dataset, rows[0].subset, line.method, region)
         cells += [_value([row for row in rows if row.region == region]), _NONE if printed is None else f"{printed:.2f}"]
     return cells
+
+
+def _span(numbers: list[int]) -> str:
+    """Return one number, or the first and the last of several."""
+    first, last = min(numbers), max(numbers)
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def _cut_warmup(row: Result) -> int | None:
