@@ -46,6 +46,26 @@ def test_copies_are_on_one_side_and_classes_keep_their_share():
     assert in_test[positive].mean() == pytest.approx(0.3, abs=0.1)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_one_row_that_is_most_of_a_class_does_not_decide_how_much_is_held_out(seed):
+    """Neither 400 copies of a negative, nor a positive with so many copies that are negative."""
+    positive = np.arange(1200) < 200
+    group = np.concatenate([np.arange(800), np.full(400, 800)])
+    held_out = rows_to_hold_out(positive, group, 0.3, np.random.default_rng(seed))
+    assert (held_out[positive].sum(), held_out[~positive].sum()) == (60, 180)  # of 600 that are not copies
+    group[0] = 800
+    held_out = rows_to_hold_out(positive, group, 0.3, np.random.default_rng(seed))
+    assert (held_out[positive].sum(), held_out[~positive].sum()) == (60, 180)
+
+
+def test_a_group_without_room_is_passed_over():
+    """Of 300 negatives, four of 60 copies each and 60 others, 90 are wanted: 60 and 30, or all of the others."""
+    positive = np.arange(330) < 30
+    group = np.concatenate([np.arange(30), 30 + np.repeat(np.arange(4), 60), 34 + np.arange(60)])
+    held = [rows_to_hold_out(positive, group, 0.3, np.random.default_rng(seed))[~positive].sum() for seed in range(50)]
+    assert set(held) == {60, 90}
+
+
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.99])
 @pytest.mark.parametrize("n_groups", [1, 2, 4, 40])
 def test_both_classes_are_on_both_sides_however_few_distinct_rows_there_are(share, n_groups):

@@ -198,6 +198,12 @@ def test_a_model_does_not_differ_from_itself():
     assert (found.difference, found.low, found.high, found.p_value) == (0.0, 0.0, 0.0, 1.0)
 
 
+def test_all_right_against_all_wrong_is_a_difference():
+    y, _ = normal_scores(500)
+    found = large_sample_difference(y, 1.0 * y, -1.0 * y, WHOLE)
+    assert (found.difference, found.low, found.high, found.p_value) == (1.0, 1.0, 1.0, 0.0)
+
+
 def test_swapping_the_models_turns_the_sign():
     y, a = normal_scores(500)
     b = a + np.random.default_rng(5).normal(size=500)

@@ -106,6 +106,9 @@ def rows_to_hold_out(
 ) -> npt.NDArray[np.bool_]:
     """Return which rows to hold out: about that share of either class, groups on one side, both classes on both.
 
+    Copies of a row that are by themselves more than the share of a class are not held out, and the share is then that
+    of the others.
+
     Parameters
     ----------
     positive : array of shape (n,)
@@ -130,14 +133,25 @@ def rows_to_hold_out(
     chosen = np.zeros(n_groups, dtype=bool)
     for kind in (True, False):
         members = random.permutation(np.flatnonzero(has_positive == kind))
-        rows_so_far = np.cumsum(size[members])
-        taken = rows_so_far <= round(share * rows_so_far[-1])
+        taken = _filling(size[members], share)
         if taken.all():
             taken[size[members].argmin()] = False
         elif not taken.any():
             taken[size[members].argmin()] = True
         chosen[members[taken]] = True
     return chosen[group]
+
+
+def _filling(size: IntArray, share: float) -> npt.NDArray[np.bool_]:
+    """Return which groups, taken in this order wherever there is room, make up about a share of their rows."""
+    possible = size <= round(share * size.sum())
+    room = round(share * size[possible].sum())
+    taken = np.zeros(size.size, dtype=bool)
+    for place in np.flatnonzero(possible).tolist():
+        if size[place] <= room:
+            taken[place] = True
+            room -= int(size[place])
+    return taken
 
 
 def _groups_that_do(positive: npt.NDArray[np.bool_], group: IntArray, fewest: int) -> IntArray:

@@ -130,12 +130,12 @@ def large_sample_difference(
         _variance(float(between.sum()), float(between @ between), between.size)
         for between in (on_positives[0] - on_positives[1], on_negatives[0] - on_negatives[1])
     )
-    if variance == 0.0:  # the same order of all that counts
-        return Comparison(difference, difference, difference, 1.0)
+    if variance == 0.0:  # the same order of all that counts, or all pairs right in one and wrong in the other
+        return Comparison(difference, difference, difference, 1.0 if difference == 0.0 else 0.0)
     deviation = math.sqrt(variance)
     reach = _quantile(confidence) * deviation
     p_value = math.erfc(abs(difference) / deviation / math.sqrt(2.0))
-    return Comparison(difference, difference - reach, difference + reach, p_value)
+    return Comparison(difference, max(difference - reach, -1.0), min(difference + reach, 1.0), p_value)
 
 
 def _influences(positives: FloatArray, negatives: FloatArray, region: Region) -> tuple[float, FloatArray, FloatArray]:
