@@ -375,6 +375,20 @@ def test_new_data_may_have_gaps_new_values_and_other_columns(fitted, tmp_path):
     assert (document["rows"], document["alarms"]) == (3, int(scores["alarm"].sum()))
 
 
+def test_scoring_takes_rows_as_they_are(fitted, tmp_path):
+    """Booleans as 0 and 1 are those of training, and names of rows that mean "missing" elsewhere are copied."""
+    frame = patients(6).assign(id=["NA", "null", "nan", "", "007", "x"])
+    tables = {"flags": frame, "numbers": frame.assign(smoker=frame["smoker"].astype(int))}
+    for name, rows in tables.items():
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+        out = tmp_path / f"{name}_scores.csv"
+        assert run("score", fitted[0], tmp_path / f"{name}.csv", "--out", out, "--keep", "id").exit_code == 0
+    text = (tmp_path / "numbers_scores.csv").read_text()
+    assert text == (tmp_path / "flags_scores.csv").read_text()
+    ids = [line.split(",")[0] for line in text.splitlines()[1:]]
+    assert ids == ['"NA"', '"null"', '"nan"', "", '"007"', '"x"']
+
+
 def test_scores_are_written_once(fitted, table, tmp_path):
     arguments = ["score", fitted[0], table, "--out", tmp_path / "s.csv"]
     assert run(*arguments).exit_code == 0

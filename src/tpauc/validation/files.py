@@ -118,8 +118,23 @@ def check_usable_column(usable: bool, name: str, kind: object) -> None:
 
 def check_decimal_points(samples: Sequence[object], name: str) -> None:
     """Raise if the values of a text column are numbers with a decimal comma, which would pass for categories."""
-    if samples and all(isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d+,\d+\s*", value) for value in samples):
-        raise ValueError(f"column {name!r} holds numbers with a decimal comma ({samples[0]!r}); write a point instead")
+    number = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
+    # Whole numbers may be among them; without any comma it is a column of codes.
+    with_comma = [value for value in samples if isinstance(value, str) and "," in value]
+    if with_comma and all(isinstance(value, str) and number.fullmatch(value) for value in samples):
+        raise ValueError(
+            f"column {name!r} holds numbers with a decimal comma ({with_comma[0]!r}); write a point instead"
+        )
+
+
+def check_exact_integers(low: int | None, high: int | None, name: str) -> None:
+    """Raise if integers from ``low`` to ``high``, the training values of a column, are not all exact as floats."""
+    for value in (low, high):
+        if value is not None and abs(value) > 2**53:
+            raise ValueError(
+                f"column {name!r} holds integers beyond 2**53, such as {value}, which floats cannot tell apart; "
+                f"if it only names the rows, leave it out with --drop {name!r}"
+            )
 
 
 def check_known_columns(wanted: Sequence[str], found: Collection[str], where: object) -> None:
