@@ -172,6 +172,17 @@ def test_a_network_is_saved_and_loaded(table, tmp_path):
     np.testing.assert_allclose(again["score"].to_numpy()[scores["row"] - 1], scores["cross_entropy"], atol=1e-5)
 
 
+def test_a_loaded_network_ignores_a_column_that_was_constant_in_training(tmp_path):
+    for name, values in (("constant", 7.0), ("other", np.linspace(-1e6, 1e6, 200))):
+        patients(200).assign(site=values).to_csv(tmp_path / f"{name}.csv", index=False)
+    arguments = [*OPTIONS, "--model", "mlp", "--method", "cross_entropy", "--out", tmp_path / "run"]
+    assert run("fit", tmp_path / "constant.csv", *arguments).exit_code == 0
+    for name in ("constant", "other"):
+        out = tmp_path / f"{name}_scores.csv"
+        assert run("score", tmp_path / "run", tmp_path / f"{name}.csv", "--out", out).exit_code == 0
+    assert (tmp_path / "constant_scores.csv").read_text() == (tmp_path / "other_scores.csv").read_text()
+
+
 def test_npz_with_a_matrix_and_labels(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
+from torch.nn.utils import skip_init
 
 from tpauc.ascent import whitener
 from tpauc.baselines import FocalLoss, ReweightedCrossEntropy, TruncatedLoss
@@ -168,7 +169,9 @@ class LinearTrainer:
 
     def _steps(self, X: Array, y: Labels, start: Array) -> Iterator[Candidate]:
         x, labels = torch.from_numpy(X), torch.from_numpy(y)
-        module, loss = nn.Linear(X.shape[1], 1, dtype=x.dtype), LOSSES[self.method](self.region)
+        # No first weights: they would be drawn from torch's global generator, which is the caller's.
+        module: nn.Linear = skip_init(nn.Linear, X.shape[1], 1, dtype=x.dtype)  # type: ignore[no-untyped-call]
+        loss = LOSSES[self.method](self.region)
         with torch.no_grad():
             module.weight.copy_(torch.from_numpy(start[:-1]))
             module.bias.fill_(float(start[-1]))
