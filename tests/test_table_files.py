@@ -269,6 +269,16 @@ def test_which_value_is_positive(values, typed, positive_value):
     assert (labels.n_positive, labels.n_negative) == (2, 1)
 
 
+@pytest.mark.parametrize(
+    ("values", "other", "expected"),
+    [([0, 1], 1.0, 1), ([0.0, 1.0], 1, 1.0), ([0, 1], True, 1), ([False, True], 1.0, True), (["0", "1"], 1, "1")],
+)
+def test_the_positive_value_of_another_table(values, other, expected):
+    labels = labels_of(pa.chunked_array([values]), "column 'y'", positive=other)
+    assert labels.positive.tolist() == [False, True]
+    assert (labels.positive_value, type(labels.positive_value)) == (expected, type(expected))
+
+
 def test_categories_are_labels_too():
     column = pa.chunked_array([pa.array(["a", "b", "a"]).dictionary_encode()])
     assert labels_of(column, "y", positive="b").positive.tolist() == [False, True, False]
