@@ -295,6 +295,10 @@ def test_lists_of_numbers_reach_the_preprocessing_as_numbers():
         ({"y": np.arange(300) < 19, "alpha": 1 - 0.9}, "needs at least 20 positive rows, 10 in each .* found 19"),
         ({"alpha": 1e-300}, "needs at least .* positive rows"),
         ({"y": np.arange(300) < 1, "alpha": 1.0}, "needs at least 2 positive rows, 1 in each of two folds, found 1"),
+        (
+            {"y": np.arange(300) < 2, "alpha": 1.0},
+            "each class needs at least 2 rows to train on outside each fold, found 1 positive and 149 negative",
+        ),
         ({"X": np.arange(300), "preprocessing": StandardScaler()}, "Expected 2D array"),
         ({"X": pd.Series(range(300)), "preprocessing": StandardScaler()}, "Expected a 2-dimensional container"),
         ({"X": [[1.0]] * 299, "preprocessing": StandardScaler()}, "X and y must have equal length, got 299 and 300"),

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -485,6 +486,7 @@ def test_shares_follow_the_evidence():
         ({"reg_lambda": -1.0}, ValueError, "reg_lambda must be at least 0"),
         ({"subsample": 0.0}, ValueError, "subsample must be a share"),
         ({"colsample": 2.0}, ValueError, "colsample must be a share"),
+        ({"calibrate": "yes"}, TypeError, "calibrate must be True or False, got 'yes'"),
         ({"n_jobs": 0}, ValueError, "n_jobs, unless None or -1 for all cores, must be at least 1, got 0"),
         ({"n_jobs": -2}, ValueError, "n_jobs, unless None or -1 for all cores, must be at least 1, got -2"),
         ({"n_jobs": "all"}, TypeError, "n_jobs, unless None or -1 for all cores, must be a whole number, got 'all'"),
@@ -515,6 +517,14 @@ def test_a_missing_lightgbm_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'tpauc\[lightgbm\]'"):
         a_booster().fit(X[TRAIN], Y[TRAIN])
+
+
+def test_a_second_fit_that_fails_leaves_no_model():
+    booster = TPAUCBooster(max_rounds=20, n_folds=2, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="one class only"):
+        booster.fit(X, np.zeros(len(X)))
+    with pytest.raises(NotFittedError):
+        booster.predict(X)
 
 
 def test_a_second_fit_leaves_nothing_of_the_first():

@@ -17,6 +17,7 @@ import reference
 import tpauc
 from tpauc.cli import app
 from tpauc.commands.failures import explained
+from tpauc.commands.texts import facts_line, region_line
 from tpauc.large_samples import SortedScores
 from tpauc.region import Region
 from tpauc.uncertainty import compare_tpauc, operating_point, tpauc_interval
@@ -145,6 +146,14 @@ def test_evaluate_as_text_shows_the_values_of_the_document(scores):
         assert "{estimate:.4f} [{low:.4f}, {high:.4f}]".format(**model[metric]) in text
     assert f"{model['operating_point']['threshold']:.6g}" in text
     assert "catch at least 70 % of the positives with false alarms on at most 20 % of the negatives" in text
+
+
+def test_tiny_shares_are_not_rounded_away():
+    line = region_line({"alpha": 1e-5, "beta": 2.5e-6})
+    assert "catch at least 99.999 % of the positives with false alarms on at most 0.00025 % of the negatives" in line
+    facts = {"rows": 10**7, "positives": 12, "hard_positives": 3, "hard_negatives": 5}
+    assert "12 positive (0.00012 %)" in facts_line(facts)
+    assert "30 positive (30 %)" in facts_line(facts | {"rows": 100, "positives": 30})
 
 
 def test_the_same_seed_gives_the_same_text_and_the_confidence_counts(scores):

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import warnings
 import zipfile
 from io import BytesIO
 from typing import get_args
@@ -172,6 +173,17 @@ def test_a_network_is_saved_and_loaded(table, tmp_path):
     np.testing.assert_allclose(again["score"].to_numpy()[scores["row"] - 1], scores["cross_entropy"], atol=1e-5)
 
 
+def test_a_loaded_network_ignores_a_column_that_was_constant_in_training(tmp_path):
+    for name, values in (("constant", 7.0), ("other", np.linspace(-1e6, 1e6, 200))):
+        patients(200).assign(site=values).to_csv(tmp_path / f"{name}.csv", index=False)
+    arguments = [*OPTIONS, "--model", "mlp", "--method", "cross_entropy", "--out", tmp_path / "run"]
+    assert run("fit", tmp_path / "constant.csv", *arguments).exit_code == 0
+    for name in ("constant", "other"):
+        out = tmp_path / f"{name}_scores.csv"
+        assert run("score", tmp_path / "run", tmp_path / f"{name}.csv", "--out", out).exit_code == 0
+    assert (tmp_path / "constant_scores.csv").read_text() == (tmp_path / "other_scores.csv").read_text()
+
+
 def test_npz_with_a_matrix_and_labels(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
@@ -190,6 +202,45 @@ def test_judging_on_another_file(table, tmp_path):
     assert document["data"]["test"]["rows"] == 150
     labels = pd.read_csv(tmp_path / "run" / TEST_SCORES)["label"]
     np.testing.assert_array_equal(labels == 1, patients(150, seed=9)["ill"] == "yes")
+
+
+def test_labels_of_another_file_are_compared_as_values(tmp_path):
+    """Whole numbers in one file and floats in the other are the same classes."""
+    frame = patients(200).assign(ill=lambda rows: (rows["ill"] == "yes").astype(int))
+    frame.to_csv(tmp_path / "whole.csv", index=False)
+    frame.assign(ill=frame["ill"].astype(float)).to_csv(tmp_path / "floats.csv", index=False)
+    options = [word.replace("yes", "1") for word in OPTIONS]
+    for data, test in (("floats", "whole"), ("whole", "floats")):
+        arguments = [
+            *options,
+            "--method",
+            "cross_entropy",
+            "--test",
+            tmp_path / f"{test}.csv",
+            "--out",
+            tmp_path / data,
+        ]
+        result = run("fit", tmp_path / f"{data}.csv", *arguments)
+        assert result.exit_code == 0, result.stderr
+        assert pd.read_csv(tmp_path / data / TEST_SCORES)["label"].tolist() == frame["ill"].tolist()
+
+
+def test_copies_that_cannot_be_kept_on_one_side_are_a_warning(tmp_path):
+    """Of six distinct rows all have positives among their copies."""
+    number, rng = np.arange(400), np.random.default_rng(0)
+    columns = {"town": np.take(["Ulm", "Bonn", "Kiel"], number % 3), "club": np.take(["a", "b"], number % 2)}
+    ill = np.where(rng.random(400) < 0.3, "yes", "no")
+    pd.DataFrame(columns | {"id": number, "ill": ill}).to_csv(tmp_path / "few.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        arguments = [*OPTIONS, "--method", "cross_entropy", "--out", tmp_path / "run"]
+        result = run("fit", tmp_path / "few.csv", *arguments)
+    assert result.exit_code == 0, result.stderr
+    shown = [line for line in result.stderr.splitlines() if line.startswith("tpauc: warning: ")]
+    assert shown == [
+        "tpauc: warning: distinct rows with positives among their copies: 6, without: 0; copies of a row could not be "
+        "kept on one side, of training or of testing, so the values may be too high"
+    ]
 
 
 def test_a_column_that_names_the_rows_is_pointed_out(table, tmp_path):
@@ -375,6 +426,20 @@ def test_new_data_may_have_gaps_new_values_and_other_columns(fitted, tmp_path):
     assert (document["rows"], document["alarms"]) == (3, int(scores["alarm"].sum()))
 
 
+def test_scoring_takes_rows_as_they_are(fitted, tmp_path):
+    """Booleans as 0 and 1 are those of training, and names of rows that mean "missing" elsewhere are copied."""
+    frame = patients(6).assign(id=["NA", "null", "nan", "", "007", "x"])
+    tables = {"flags": frame, "numbers": frame.assign(smoker=frame["smoker"].astype(int))}
+    for name, rows in tables.items():
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+        out = tmp_path / f"{name}_scores.csv"
+        assert run("score", fitted[0], tmp_path / f"{name}.csv", "--out", out, "--keep", "id").exit_code == 0
+    text = (tmp_path / "numbers_scores.csv").read_text()
+    assert text == (tmp_path / "flags_scores.csv").read_text()
+    ids = [line.split(",")[0] for line in text.splitlines()[1:]]
+    assert ids == ['"NA"', '"null"', '"nan"', "", '"007"', '"x"']
+
+
 def test_scores_are_written_once(fitted, table, tmp_path):
     arguments = ["score", fitted[0], table, "--out", tmp_path / "s.csv"]
     assert run(*arguments).exit_code == 0
@@ -488,6 +553,16 @@ def test_a_damaged_or_foreign_run_is_one_line(copied, table, damage, message):
     assert (result.exit_code, result.stdout) == (1, "")
     assert message in one_line_of(result.stderr)
     assert not (copied.parent / "s.csv").exists()
+
+
+def test_a_card_without_its_region_is_damaged(copied):
+    settings = json.loads((copied / CARD).read_text())["settings"]
+    with_card(copied, settings={name: value for name, value in settings.items() if name != "alpha"} | {"beta": "0.3"})
+    result = run("report", copied, "--resamples", "60")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "card.json is damaged: 'alpha', 'beta' is missing" in one_line_of(result.stderr)
+    assert "'beta' is missing" in one_line_of(run("report", copied, "--alpha", "0.3").stderr)
+    assert run("report", copied, "--resamples", "60", "--alpha", "0.3", "--beta", "0.3").exit_code == 0
 
 
 def test_copies_of_a_row_are_not_judged_on(tmp_path):

@@ -147,6 +147,7 @@ def test_the_callers_random_numbers_are_left_alone():
     np.random.seed(0)  # noqa: NPY002
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
     a_network(cross_entropy_steps=20).fit(X[TRAIN], Y[TRAIN])
+    TPAUCClassifier(method="polynomial", max_steps=2, random_state=0).fit(X[TRAIN], Y[TRAIN])
     assert torch.equal(before[0], torch.get_rng_state())
     assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
 
@@ -204,6 +205,34 @@ def test_pickles_clones_and_features_that_say_nothing():
     assert not nothing.predict(np.ones((3, 2))).any()
     unscaled = TPAUCClassifier(standardize=False, random_state=0).fit(X[TRAIN] * 3.0 + 1.0, Y[TRAIN])
     assert unscaled.score(X[TEST] * 3.0 + 1.0, Y[TEST]) > 0.5
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        *({"model": "linear", "method": method} for method in ("anchored", "polynomial")),
+        *({"model": "mlp", "method": method} for method in ("anchored", "polynomial", "cross_entropy")),
+    ],
+)
+@pytest.mark.parametrize("value", [0.0, 0.1])
+def test_a_feature_that_is_constant_in_training_counts_for_nothing(parameters, value):
+    table = np.column_stack((X, np.full(len(X), value)))
+    classifier = a_network(**parameters, cross_entropy_steps=20).fit(table[TRAIN], Y[TRAIN])
+    other = table.copy()
+    other[:, -1] = np.linspace(-100.0, 100.0, len(X))
+    for fitted in (classifier, pickle.loads(pickle.dumps(classifier))):
+        np.testing.assert_array_equal(fitted.decision_function(other), classifier.decision_function(table))
+        assert np.ptp(fitted.decision_function(other)) > 0
+
+
+def test_a_second_fit_that_fails_leaves_no_model():
+    classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], Y[TRAIN])
+    for rows, labels in ((X, np.zeros(len(X))), (X[:, :2], np.arange(len(X)) % 3), (np.full_like(X, np.nan), Y)):
+        with pytest.raises(ValueError, match=r"one class only|binary|NaN"):
+            classifier.fit(rows, labels)
+        with pytest.raises(NotFittedError):
+            classifier.predict(X)
+    classifier.fit(X[TRAIN], Y[TRAIN]).predict(X)
 
 
 def test_a_region_without_anybody_is_trained_for_the_one_hardest_with_a_warning():

@@ -1,5 +1,8 @@
 """Networks: banks of them, their training, and the average of the folds' networks."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -17,6 +20,7 @@ from tpauc.networks import (
     smoothed_tpauc,
     train_cross_entropy,
     train_for_region,
+    training,
 )
 from tpauc.region import Region
 from tpauc.tables import ModuleTrainer, as_tensor
@@ -105,6 +109,30 @@ def test_first_weights_follow_from_the_generator_and_leave_the_global_one_alone(
     first, again, other = (new_bank(PerceptronBank, 2, x, seeded(seed)).weights[0] for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("draws", ["first weights", "training"])
+def test_threads_do_not_share_random_numbers(draws):
+    x = torch.zeros(4, 3)
+
+    def slow(count, d):
+        time.sleep(0.05)  # the others have seeded the generator by now, if they may
+        return PerceptronBank(count, d)
+
+    def numbers(seed):
+        if draws == "first weights":
+            return new_bank(slow, 2, x, seeded(seed)).weights[0].detach()
+        with training(nn.Identity(), seeded(seed)):
+            time.sleep(0.05)
+            return torch.rand(3)
+
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    alone = [numbers(seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(numbers, range(4)))
+    torch.testing.assert_close(together, alone, rtol=0, atol=0)
     assert torch.equal(before, torch.get_rng_state())
 
 

@@ -92,6 +92,34 @@ def test_text_is_read_as_it_is_written_on_demand(tmp_path):
     assert read_table(path, texts=["code"])["code"].to_pylist() == ["007", "008"]
 
 
+def test_copied_text_has_no_words_for_missing_values(tmp_path):
+    path = written(tmp_path, "table.csv", 'id,code,x\nNA,NA,1\nnull,7,NA\n,x,2\n"",y,3\n')
+    assert read_table(path, texts=["id"])["id"].to_pylist() == [None] * 4
+    table = read_table(path, ["x", "id", "code"], texts=["code"], copied=["id"])
+    assert table.to_pydict() == {"x": [1, None, 2, 3], "id": ["NA", "null", None, ""], "code": [None, "7", "x", "y"]}
+    assert read_table(path, ["id"], copied=["id"]).to_pydict() == {"id": ["NA", "null", None, ""]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\n1\n\n3\n", [1, None, 3]),
+        ("a\n\n1\n\n\n3", [None, 1, None, None, 3]),
+        ("a\r\n1\r\n\r\n3\r\n", [1, None, 3]),
+        ("a\n1\n\n", [1]),
+        ("a\r\n1\r\n\r\n", [1]),
+        ("\n\na\n1\n\n3\n", [1, None, 3]),
+        ("\ufeff\na\n1\n\n3\n", [1, None, 3]),
+        ('a\n"x\n\ny"\n\nz\n', ["x\n\ny", None, "z"]),
+    ],
+)
+def test_a_blank_line_of_a_single_column_is_a_missing_value(tmp_path, text, expected):
+    path = written(tmp_path, "table.csv", text)
+    assert read_table(path).to_pydict() == {"a": expected}
+    copied = read_table(path, copied=["a"]).to_pydict()
+    assert copied == {"a": [None if value is None else str(value) for value in expected]}
+
+
 def test_npz_holds_vectors_and_matrices(tmp_path):
     np.savez(tmp_path / "data.npz", X=np.arange(6.0).reshape(3, 2), y=np.array([0, 1, 0]))
     table = read_table(tmp_path / "data.npz")
@@ -143,9 +171,22 @@ def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path, name, capfd):
     assert "code from the file" not in capfd.readouterr().out
 
 
+@pytest.mark.parametrize("end", [b"x", "é".encode("latin1")])
+def test_a_quote_that_is_never_closed_is_found_in_a_column_that_nobody_wants(tmp_path, end):
+    path = written(tmp_path, "table.csv", b'a,b,c\n1,2,x\n2,3,"' + end + b"\n3,4,x\n4,5,x\n")
+    for columns in (["a"], ["b", "a"]):
+        with pytest.raises(ValueError, match=r"the quote before .* is never closed"):
+            read_table(path, columns)
+    with pytest.raises(ValueError, match=r"the quote before .* is never closed"):
+        read_table(path, ["a"], copied=["a"])
+    path = written(tmp_path, "table.csv", b'a,b,c\n1,2,NA\n2,3,"' + end + b'\ny"\n')
+    assert read_table(path, ["b", "a"]).to_pydict() == {"b": [2, 3], "a": [1, 2]}
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
+        ({"X": np.zeros((3, 1)), "X[0]": np.ones(3)}, r"two of its arrays give a column called 'X\[0\]'; rename one"),
         ({"a": np.zeros(3), "b": np.zeros(4)}, "arrays must have equal length, found a 3, b 4"),
         ({"a": np.zeros((2, 2, 2))}, r"the array 'a' must have one or two dimensions, got shape \(2, 2, 2\)"),
         ({"a": np.array([Dangerous()], dtype=object)}, "allow_pickle=False"),
@@ -226,6 +267,16 @@ def test_which_value_is_positive(values, typed, positive_value):
     assert labels.positive.tolist() == [True, False, True]
     assert (labels.positive_value, labels.negative_value) == (positive_value, values[1])
     assert (labels.n_positive, labels.n_negative) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "other", "expected"),
+    [([0, 1], 1.0, 1), ([0.0, 1.0], 1, 1.0), ([0, 1], True, 1), ([False, True], 1.0, True), (["0", "1"], 1, "1")],
+)
+def test_the_positive_value_of_another_table(values, other, expected):
+    labels = labels_of(pa.chunked_array([values]), "column 'y'", positive=other)
+    assert labels.positive.tolist() == [False, True]
+    assert (labels.positive_value, type(labels.positive_value)) == (expected, type(expected))
 
 
 def test_categories_are_labels_too():
@@ -370,12 +421,31 @@ def test_a_column_may_be_empty_in_the_training_rows():
         ({"day": pa.array([0, 1], pa.date32())}, r"column 'day' holds date32\[day\], .* --drop 'day'"),
         ({"list": [[1], [2]]}, "column 'list' holds list"),
         ({"price": ["1,5", "-2,25"]}, r"column 'price' holds numbers with a decimal comma \('1,5'\)"),
+        ({"price": ["2", "1,5", "+3"]}, r"column 'price' holds numbers with a decimal comma \('1,5'\)"),
+        (
+            {"key": [1, 2**53 + 1]},
+            r"column 'key' holds integers beyond 2\*\*53, such as 9007.*, leave it out with --drop",
+        ),
+        ({"key": [-(2**60), None]}, r"column 'key' holds integers beyond 2\*\*53, such as -1152921504606846976"),
         ({"empty": pa.nulls(2)}, "no column is left to learn from"),
     ],
 )
 def test_columns_that_are_refused(table, message):
     with pytest.raises(ValueError, match=message):
         FeatureColumns.of(pa.table(table), leave_out=[])
+
+
+@pytest.mark.parametrize("codes", [["2", "3"], ["1,5", "x"], ["1,5", "1,2,3"]])
+def test_codes_are_no_numbers_with_a_decimal_comma(codes):
+    assert FeatureColumns.of(pa.table({"code": codes}), leave_out=[]).texts == ("code",)
+
+
+def test_large_integers():
+    training = pa.table({"x": [-(2**53), 2**53], "category": pa.array([2**60, 2]).dictionary_encode()})
+    columns = FeatureColumns.of(training, leave_out=[])
+    assert columns.numbers == ("x",)
+    other = pa.table({"x": [2**60 + 1, None], "category": ["2", "3"]})
+    np.testing.assert_array_equal(columns.frame(other)["x"], [2.0**60, np.nan])
 
 
 def test_infinite_features_are_refused():
@@ -386,6 +456,30 @@ def test_infinite_features_are_refused():
 def test_text_in_a_column_of_numbers_is_refused():
     with pytest.raises(ValueError, match="column 'x' must hold numbers, as it did in training"):
         FeatureColumns(("x",), (), ()).frame(pa.table({"x": ["one"]}))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [[1, 0, None], [1.0, 0.0, None], ["true", "0", None], [True, False, None], pa.array(["1", "0", None])],
+)
+def test_booleans_may_be_written_in_other_ways(column):
+    frame = FeatureColumns((), (), ("x",)).frame(pa.table({"x": column}))
+    assert frame["x"].tolist() == ["true", "false", None]
+
+
+@pytest.mark.parametrize("column", [[2], [0.5], ["yes"], pa.array(["yes"]).dictionary_encode()])
+def test_other_values_in_a_column_of_booleans_are_refused(column):
+    with pytest.raises(ValueError, match="column 'x' must hold booleans, as it did in training"):
+        FeatureColumns((), (), ("x",)).frame(pa.table({"x": column}))
+
+
+def test_booleans_of_a_text_file(tmp_path):
+    columns = FeatureColumns((), (), ("flag",))
+    path = written(tmp_path, "new.csv", "flag,more\n1,a\n0,b\nTrue,c\nNA,d\n")
+    assert columns.frame(read_features(path, columns))["flag"].tolist() == ["true", "false", "true", None]
+    path = written(tmp_path, "new.csv", "flag\nyes\n")
+    with pytest.raises(ValueError, match="column 'flag': CSV conversion error to bool: invalid value 'yes'"):
+        read_features(path, columns)
 
 
 def test_other_tables_are_read_as_the_training_table_was(tmp_path):

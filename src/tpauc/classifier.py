@@ -58,16 +58,20 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind != "binary":
             raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError(f"y has one class only, {self.classes_[0]!r}; both classes are needed")
+        classes, labels = np.unique(y, return_inverse=True)
+        if classes.size < 2:
+            raise ValueError(f"y has one class only, {classes[0]!r}; both classes are needed")
+        self.classes_ = classes
         return np.asarray(labels == 1)
 
     def _forget(self) -> None:
-        """Drop what an earlier `fit` left behind: parts of two models must not be mixed."""
-        new = ("classes_", "n_features_in_", "feature_names_in_")
-        for name in [name for name in vars(self) if name.endswith("_") and name not in new]:
+        """Drop what an earlier `fit` left behind: parts of two models must not be mixed, even if this `fit` fails."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # Set at the end of `fit`: one that failed leaves no model behind, though the number of features is known.
+        return hasattr(self, "threshold_")
 
     def _set_threshold(
         self, region: Region, scores: Array, positive: Labels, sample_weight: Array | None = None

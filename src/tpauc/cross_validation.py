@@ -30,7 +30,7 @@ from tpauc.folds import copies, stratified_folds
 from tpauc.held_out import held_out_tpauc
 from tpauc.region import Region, fewest_with_one, hard_mass
 from tpauc.uncertainty import Comparison
-from tpauc.validation import BoolArray, FloatArray
+from tpauc.validation import BoolArray, FloatArray, check_class_sizes
 
 CONFIDENCE = 0.95
 
@@ -55,6 +55,7 @@ def cross_validate(
     values: dict[str, list[float]] = {name: [] for name in makers}
     for repeat in range(n_repeats):
         fold = stratified_folds(positive, group, n_folds, random)
+        _check_rest_of_folds(fold, positive, n_folds)
         for number in range(n_folds):
             train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             seed = int(random.integers(2**31))
@@ -97,6 +98,14 @@ def _check_two_folds(n: int, share: float, name: str, side: str) -> None:
     )
 
 
+def _check_rest_of_folds(fold: IntArray, positive: BoolArray, n_folds: int) -> None:
+    """Raise if too few rows of a class are outside a fold: models have folds of their own there."""
+    for number in range(n_folds):
+        rest = positive[fold != number]
+        n_positive = int(rest.sum())
+        check_class_sizes(n_positive, rest.size - n_positive, 2, "to train on outside each fold")
+
+
 def kept_together(X: Any, positive: BoolArray, n_folds: int) -> tuple[IntArray, int]:
     """Return the rows that share a fold, as numbers of groups, and how many folds that allows.
 
@@ -104,16 +113,26 @@ def kept_together(X: Any, positive: BoolArray, n_folds: int) -> tuple[IntArray, 
     `tpauc.folds.row_folds`.
     """
     group = copies(X)
+    if (most := fewest_distinct(group, positive, "in one fold", stacklevel=4)) < 2:
+        return np.arange(positive.size), n_folds
+    return group, min(n_folds, most)
+
+
+def fewest_distinct(group: IntArray, positive: BoolArray, where: str, stacklevel: int = 3) -> int:
+    """Return how many distinct rows have positives among their copies, or how many have none, whichever is less.
+
+    If it is less than two, warn that copies could not be kept together: they are those of a ``group``, and ``where``
+    says where they should have been.
+    """
     has_positive = np.bincount(group, positive) > 0
     n_with, n_without = int(has_positive.sum()), int((~has_positive).sum())
-    if min(n_with, n_without) >= 2:
-        return group, min(n_folds, n_with, n_without)
-    warnings.warn(
-        f"distinct rows with positives among their copies: {n_with}, without: {n_without}; copies of a row could not "
-        "be kept in one fold, so the values may be too high",
-        stacklevel=3,
-    )
-    return np.arange(positive.size), n_folds
+    if min(n_with, n_without) < 2:
+        warnings.warn(
+            f"distinct rows with positives among their copies: {n_with}, without: {n_without}; copies of a row could "
+            f"not be kept {where}, so the values may be too high",
+            stacklevel=stacklevel,
+        )
+    return min(n_with, n_without)
 
 
 def corrected_comparison(differences: FloatArray, test_per_training_row: float) -> Comparison:

@@ -80,7 +80,8 @@ class TPAUCClassifier(RegionClassifier):
         Folds of the cross-validation, fewer if a class has fewer rows. By default 5, and 10 where the networks of the
         folds are averaged.
     standardize : bool, default=True
-        Scale features to mean 0 and variance 1.
+        Scale features to mean 0 and variance 1. A feature that is constant in training then counts for nothing,
+        whatever it is later.
     calibrate : bool, default=False
         Fit `predict_proba` to the out-of-fold scores (Platt's logistic map). Otherwise it is a sigmoid of the decision
         function: ordered rightly, one half at the threshold, but not a probability.
@@ -172,9 +173,9 @@ class TPAUCClassifier(RegionClassifier):
         self
         """
         region = self._check_parameters()
+        self._forget()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         positive = self._encode(y)
-        self._forget()
         region = with_somebody_in_it(region, positive)
         random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         if self.validation == "cv" and self.model == "linear" and self.method == "anchored":
@@ -339,6 +340,9 @@ class TPAUCClassifier(RegionClassifier):
                 f"feature {getattr(self, 'feature_names_in_', range(X.shape[1]))[column]!r} of X has values up to "
                 f"{np.abs(X[:, column]).max():g}, too large to compute with; rescale it, or take its logarithm"
             )
+        if self.standardize:
+            # Nothing was learned about a constant: a network would multiply what it is later by its first weights.
+            scaler.scale_[np.ptp(X, axis=0) == 0.0] = np.inf
         return scaler
 
     def _keep(self, scaler: StandardScaler, score: LinearScorer | ModuleScorer) -> None:

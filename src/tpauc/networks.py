@@ -16,6 +16,7 @@ sum of theirs, and AdamW treats each weight by itself.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ Batch = TypeVar("Batch")
 BankMaker = Callable[[int, int], nn.Module]  # number of networks, number of features
 
 GROUPS = ("plain", "balanced", "region from plain", "region from balanced")  # networks that are trained alike
+
+# There is one global generator for all threads: whoever sets it aside and seeds it must be alone.
+_ONE_AT_A_TIME = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ class NetworkAverage(nn.Module):
 def new_bank(make: BankMaker, count: int, x: torch.Tensor, generator: torch.Generator) -> nn.Module:
     """Return a bank for features like ``x``, shape (n, d); its first weights follow from the generator."""
     seed = int(torch.randint(2**31, (), generator=generator))
-    with torch.random.fork_rng():  # modules draw their first weights from the global generator
+    with _ONE_AT_A_TIME, torch.random.fork_rng():  # modules draw their first weights from the global generator
         torch.manual_seed(seed)
         return make(count, x.shape[1]).to(x)
 
@@ -296,7 +300,7 @@ def training(bank: nn.Module, generator: torch.Generator, epoch: int = 0) -> Ite
     Layers draw from torch's global generator, which is left as it was.
     """
     bank.train()
-    with torch.random.fork_rng():
+    with _ONE_AT_A_TIME, torch.random.fork_rng():
         torch.manual_seed(generator.initial_seed() + epoch)
         yield
     bank.eval()

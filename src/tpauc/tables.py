@@ -21,9 +21,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
+from torch.nn.utils import skip_init
 
 from tpauc.ascent import whitener
-from tpauc.baselines import FocalLoss, ReweightedCrossEntropy, TruncatedLoss
+from tpauc.baselines import FocalLoss, TruncatedLoss
 from tpauc.linear import DIRECTIONS, STARTS, LinearSettings, as_logit, six_directions
 from tpauc.logistic import Rows, fit_pair
 from tpauc.losses import SquareAUCLoss, TPAUCLoss
@@ -88,10 +89,8 @@ class Trainer(Protocol):
         """Return the candidates from training on standardised rows ``X``, shape (n, d), and labels, shape (n,)."""
 
 
-# The losses; those that need no region ignore it.
+# What a training goes on with after cross-entropy; those that need no region ignore it.
 LOSSES: dict[str, Callable[[Region], nn.Module]] = {
-    "balanced_cross_entropy": lambda _: ReweightedCrossEntropy(across_processes=False),
-    "cross_entropy": lambda _: nn.BCEWithLogitsLoss(),
     "exponential": lambda _: TPAUCLoss(Exponential(10.0), across_processes=False),
     "focal": lambda _: FocalLoss(across_processes=False),
     "minimax": lambda _: MinimaxTPAUCLoss(Polynomial.from_exponent(0.1), start="batch", across_processes=False),
@@ -99,8 +98,8 @@ LOSSES: dict[str, Callable[[Region], nn.Module]] = {
     "square_auc": lambda _: SquareAUCLoss(across_processes=False),
     "truncated": lambda region: TruncatedLoss(region.alpha, region.beta, across_processes=False),
 }
-METHODS = ("anchored", *LOSSES)  # "anchored" climbs the smoothed TPAUC of the exact hard pairs
-CROSS_ENTROPIES = ("cross_entropy", "balanced_cross_entropy")
+CROSS_ENTROPIES = ("cross_entropy", "balanced_cross_entropy")  # `fit_pair` and `train_cross_entropy` know their own
+METHODS = ("anchored", *CROSS_ENTROPIES, *LOSSES)  # "anchored" climbs the smoothed TPAUC of the exact hard pairs
 
 
 def powers_of_two(most: int) -> tuple[int, ...]:
@@ -168,7 +167,9 @@ class LinearTrainer:
 
     def _steps(self, X: Array, y: Labels, start: Array) -> Iterator[Candidate]:
         x, labels = torch.from_numpy(X), torch.from_numpy(y)
-        module, loss = nn.Linear(X.shape[1], 1, dtype=x.dtype), LOSSES[self.method](self.region)
+        # No first weights: they would be drawn from torch's global generator, which is the caller's.
+        module: nn.Linear = skip_init(nn.Linear, X.shape[1], 1, dtype=x.dtype)  # type: ignore[no-untyped-call]
+        loss = LOSSES[self.method](self.region)
         with torch.no_grad():
             module.weight.copy_(torch.from_numpy(start[:-1]))
             module.bias.fill_(float(start[-1]))

@@ -23,7 +23,7 @@ from tpauc.boosting.paths import Candidate, Path
 from tpauc.classifier import RegionClassifier, with_somebody_in_it
 from tpauc.folds import row_folds
 from tpauc.region import Region
-from tpauc.validation import check_count, check_non_negative, check_positive, check_share, import_extra
+from tpauc.validation import check_count, check_flag, check_non_negative, check_positive, check_share, import_extra
 
 Array = npt.NDArray[Any]
 Labels = npt.NDArray[np.bool_]
@@ -140,9 +140,9 @@ class TPAUCBooster(RegionClassifier):
         self
         """
         region = self._check_parameters()
+        self._forget()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
         positive = self._encode(y)
-        self._forget()
         region = with_somebody_in_it(region, positive)
         random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         folds = self._folds(X, positive, random)
@@ -168,6 +168,7 @@ class TPAUCBooster(RegionClassifier):
         check_non_negative(self.reg_lambda, "reg_lambda")
         check_share(self.subsample, "subsample")
         check_share(self.colsample, "colsample")
+        check_flag(self.calibrate, "calibrate")
         if self.n_jobs is not None and self.n_jobs != -1:
             check_count(self.n_jobs, "n_jobs, unless None or -1 for all cores,")
         return Region(self.alpha, self.beta)

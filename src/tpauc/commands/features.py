@@ -3,10 +3,12 @@
 * Numbers (integers, floats, decimals): a missing value becomes the median of the training rows, and a further feature
   says that it was missing.
 * Categories (text, booleans, pandas' categories): one feature for each value; "missing" is a value too. Beyond the
-  100 values that are most frequent in training they share one feature, as do values that training never saw.
+  100 values that are most frequent in training they share one feature, as do values that training never saw. Where
+  training saw no more than 100, a value it never saw is none of them: all features of the column are 0.
 
 What kind a column is, is decided once, on the training table. Other tables are read accordingly (`read_features`): in a
-column of text ``007`` is the text "007", and in a column of numbers text is an error.
+column of text ``007`` is the text "007", in a column of booleans 0 and 1 are false and true, and in a column of numbers
+or of booleans other text is an error.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from tpauc.validation import (
     FloatArray,
     check_any_feature,
     check_decimal_points,
+    check_exact_integers,
     check_finite_numbers,
     check_known_columns,
     check_usable_column,
@@ -85,7 +88,8 @@ class FeatureColumns:
         pandas = import_extra("pandas", "cli")
         numbers: dict[str, Any] = {name: _numbers(table[name], name) for name in self.numbers}
         # By their own type for text pandas would make NaN of None.
-        categories = {name: pandas.Series(_categories(table[name]), dtype=object) for name in self.categories}
+        texts = {name: table[name] for name in self.texts} | {name: _flags(table[name], name) for name in self.flags}
+        categories = {name: pandas.Series(_categories(column), dtype=object) for name, column in texts.items()}
         return pandas.DataFrame(numbers | categories)
 
     def preprocessing(self) -> Any:
@@ -113,12 +117,13 @@ def read_features(
     check_known_columns(columns.names, column_names(path), path)
     more = [*([] if target is None else [target]), *keep]
     wanted = list(dict.fromkeys([*columns.names, *more]))
-    texts = [*columns.texts, *(name for name in keep if name not in columns.names)]
-    return read_table(path, wanted, numbers=columns.numbers, texts=texts)
+    copied = [name for name in keep if name not in columns.names and name != target]
+    return read_table(path, wanted, numbers=columns.numbers, flags=columns.flags, texts=columns.texts, copied=copied)
 
 
 def _kind(column: pa.ChunkedArray, name: str) -> str:
     import pyarrow as pa
+    from pyarrow import compute as pc
 
     if column.null_count == len(column):
         return "without_values"
@@ -130,7 +135,12 @@ def _kind(column: pa.ChunkedArray, name: str) -> str:
         return "texts"
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     check_usable_column(number, name, kind)
-    return "texts" if pa.types.is_dictionary(column.type) else "numbers"
+    if pa.types.is_dictionary(column.type):
+        return "texts"
+    if pa.types.is_integer(kind):
+        ends = pc.min_max(column)
+        check_exact_integers(ends["min"].as_py(), ends["max"].as_py(), name)
+    return "numbers"
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -143,12 +153,27 @@ def _numbers(column: pa.ChunkedArray, name: str) -> FloatArray:
     import pyarrow as pa
 
     try:
-        values = column.cast(pa.float64()).to_numpy()
+        # The nearest float does for an integer beyond 2**53: training saw none (`_kind`).
+        values = column.cast(pa.float64(), safe=False).to_numpy()
     except pa.ArrowException as error:
         raise ValueError(f"column {name!r} must hold numbers, as it did in training: {error}") from error
     # Missing values are NaN here, and are filled in later; infinite ones nothing can be made of.
     check_finite_numbers(np.isinf(values), name)
     return np.array(values)
+
+
+def _flags(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return booleans: of numbers 0 and 1, and of text such as true."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type):
+        return column
+    try:
+        # By way of text, for which only 0 and 1 are booleans; any number but 0 would be true.
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        return column.cast(kind).cast(pa.string()).cast(pa.bool_())
+    except pa.ArrowException as error:
+        raise ValueError(f"column {name!r} must hold booleans, as it did in training: {error}") from error
 
 
 def _categories(column: pa.ChunkedArray) -> list[str | None]:

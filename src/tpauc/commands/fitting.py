@@ -131,6 +131,7 @@ def fit_table(
 
 def _parts(data: Path, test: Path | None, settings: FitSettings) -> tuple[FeatureColumns, _Part, _Part]:
     """Return the kinds of the columns, the training rows and the test rows."""
+    from tpauc.cross_validation import fewest_distinct
     from tpauc.folds import copies, rows_to_hold_out
 
     table = read_table(data)
@@ -140,18 +141,17 @@ def _parts(data: Path, test: Path | None, settings: FitSettings) -> tuple[Featur
     everything = _part(table, columns, settings.target, settings.positive)
     if test is not None:
         other = read_features(test, columns, target=settings.target)
-        positive_value = everything.labels.positive_value
-        testing = _part(other, columns, settings.target, str(positive_value))
+        testing = _part(other, columns, settings.target, everything.labels.positive_value)
         check_same_classes(everything.labels[1:], testing.labels[1:], test)
         return columns, everything, testing
     check_class_sizes(everything.labels.n_positive, everything.labels.n_negative, 3, "to train and to test on")
-    held = rows_to_hold_out(
-        everything.labels.positive, copies(everything.frame), settings.test_size, np.random.default_rng(settings.seed)
-    )
+    positive, group = everything.labels.positive, copies(everything.frame)
+    fewest_distinct(group, positive, "on one side, of training or of testing")
+    held = rows_to_hold_out(positive, group, settings.test_size, np.random.default_rng(settings.seed))
     return columns, _chosen(everything, np.flatnonzero(~held)), _chosen(everything, np.flatnonzero(held))
 
 
-def _part(table: pa.Table, columns: FeatureColumns, target: str, positive: str | None) -> _Part:
+def _part(table: pa.Table, columns: FeatureColumns, target: str, positive: Any) -> _Part:
     labels = labels_of(table[target], f"column {target!r}", positive=positive)
     return _Part(columns.frame(table), labels, np.arange(labels.positive.size))
 

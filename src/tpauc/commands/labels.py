@@ -33,7 +33,7 @@ class Labels(NamedTuple):
         return self.positive.size - self.n_positive
 
 
-def labels_of(column: pa.ChunkedArray, name: str, *, positive: str | None = None) -> Labels:
+def labels_of(column: pa.ChunkedArray, name: str, *, positive: Any = None) -> Labels:
     """Return the labels in a column.
 
     Parameters
@@ -42,8 +42,9 @@ def labels_of(column: pa.ChunkedArray, name: str, *, positive: str | None = None
         Of two different values, none missing.
     name : str
         What messages call the column.
-    positive : str, optional
-        The positive value as one would type it: ``yes``, ``1``, ``true``. Not needed for 0/1, -1/1 and booleans.
+    positive : str or value of another table, optional
+        The positive value as one would type it: ``yes``, ``1``, ``true``; or the value itself, which may be of another
+        type: 1.0 is 1. Not needed for 0/1, -1/1 and booleans.
 
     Examples
     --------

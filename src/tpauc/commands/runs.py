@@ -29,7 +29,14 @@ from typing import Any, NamedTuple
 
 from tpauc.commands.judging import Document
 from tpauc.region import Region
-from tpauc.validation import UsageError, check_card, check_existing, check_run_folder_free, import_extra
+from tpauc.validation import (
+    UsageError,
+    check_card,
+    check_card_fields,
+    check_existing,
+    check_run_folder_free,
+    import_extra,
+)
 
 MODEL, CARD, TEST_SCORES = "model.skops", "card.json", "test_scores.csv"
 REPORT = "report.html"
@@ -139,8 +146,10 @@ def read_card(path: Path) -> Document:
 
 def region_of(path: Path, alpha: float | None, beta: float | None) -> Region:
     """Return the region of a run, or another one where ``alpha`` or ``beta`` is given."""
-    settings = read_card(path)["settings"]
-    return Region(settings["alpha"] if alpha is None else alpha, settings["beta"] if beta is None else beta)
+    given = {name: share for name, share in (("alpha", alpha), ("beta", beta)) if share is not None}
+    settings = read_card(path)["settings"] | given
+    check_card_fields(settings, {"alpha": int | float, "beta": int | float}, path / CARD)
+    return Region(settings["alpha"], settings["beta"])
 
 
 def load_run(path: Path) -> Run:

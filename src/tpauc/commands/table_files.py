@@ -2,7 +2,8 @@
 
 Read by pyarrow, which parses in several threads and is strict: a row that is too short or too long is an error, never
 filled in or cut. In text files an empty field and the usual words for it (NA, NaN, null, ...) are a missing value.
-A ``.csv`` file may be separated by semicolons instead of commas. An NPZ file holds arrays of equal length; a matrix
+A ``.csv`` file may be separated by semicolons instead of commas. A blank line is no row, but in a text file of one
+column it is a missing value, unless it is the last line. An NPZ file holds arrays of equal length; a matrix
 ``X`` becomes the columns ``X[0]``, ``X[1]``, ...
 
 A file that cannot be read is a `ValueError` or `OSError` that says what is wrong with it.
@@ -39,11 +40,13 @@ _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
 
 
 class _Wanted(NamedTuple):
-    """Columns to read; those that must be numbers in a text file, and those to take from it as they are written."""
+    """Columns to read; what those of a text file must hold, and those to take from it as they are written."""
 
     columns: list[str]
     numbers: Sequence[str]
+    flags: Sequence[str]
     texts: Sequence[str]
+    copied: Sequence[str]
 
 
 class _Format(NamedTuple):
@@ -71,7 +74,13 @@ def column_names(path: Path) -> list[str]:
 
 
 def read_table(
-    path: Path, columns: Sequence[str] | None = None, *, numbers: Sequence[str] = (), texts: Sequence[str] = ()
+    path: Path,
+    columns: Sequence[str] | None = None,
+    *,
+    numbers: Sequence[str] = (),
+    flags: Sequence[str] = (),
+    texts: Sequence[str] = (),
+    copied: Sequence[str] = (),
 ) -> pa.Table:
     r"""Return the table in a file.
 
@@ -81,8 +90,11 @@ def read_table(
         Ends in ``.csv``, ``.tsv``, ``.parquet``, ``.pq`` or ``.npz``.
     columns : sequence of str, optional
         The columns to read, by default all.
-    numbers, texts : sequences of str
-        Those of them that a text file must hold numbers in, and those to read as they are written, "007" as "007".
+    numbers, flags : sequences of str
+        Those of them that a text file must hold numbers in, and booleans.
+    texts, copied : sequences of str
+        Those to read as they are written, "007" as "007"; those that are ``copied`` have no words for a missing value,
+        and "NA" is "NA".
 
     Returns
     -------
@@ -102,7 +114,7 @@ def read_table(
     chosen = found if columns is None else list(columns)
     check_columns(chosen, found, path)
     with _clear_errors(path):
-        table = _format_of(path).read(path, _Wanted(chosen, numbers, texts))
+        table = _format_of(path).read(path, _Wanted(chosen, numbers, flags, texts, copied))
     if table.num_rows == 0:
         raise ValueError(f"{path} has no rows")
     return table
@@ -148,37 +160,70 @@ def _read_text(path: Path, wanted: _Wanted) -> pa.Table:
     import pyarrow as pa
     from pyarrow import csv
 
-    convert = csv.ConvertOptions(
-        include_columns=wanted.columns,
-        column_types=dict.fromkeys(wanted.numbers, pa.float64()) | dict.fromkeys(wanted.texts, pa.string()),
-        strings_can_be_null=True,
-    )
     names = _text_names(path)
-    try:
-        table = _parsed(path, convert)
-    except pa.ArrowInvalid as error:
-        reason = re.sub(r"In CSV column #(\d+)", lambda found: f"column {names[int(found[1])]!r}", str(error))
-        raise ValueError(reason) from error
+    last = names[-1]
+    columns = [name for name in wanted.columns if name not in wanted.copied]
+    types = {
+        **dict.fromkeys(wanted.numbers, pa.float64()),
+        **dict.fromkeys(wanted.flags, pa.bool_()),
+        **dict.fromkeys(wanted.texts, pa.string()),
+    }
+    if last not in columns:
+        # Only there can a quote that is never closed be seen; bytes, because it may be in any encoding.
+        columns, types = [*columns, last], types | {last: pa.binary()}
+    convert = csv.ConvertOptions(include_columns=columns, column_types=types, strings_can_be_null=True)
+    table = _parsed(path, names, convert)
+    _check_quotes_closed(path, table[last])
+    if wanted.copied:
+        # pyarrow knows words for missing values in all columns or in none, so these are read for themselves.
+        as_written = csv.ConvertOptions(
+            include_columns=wanted.copied,
+            column_types=dict.fromkeys(wanted.copied, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+        copied = _parsed(path, names, as_written)
+        table = pa.table({name: (copied if name in wanted.copied else table)[name] for name in wanted.columns})
+    table = table.select(wanted.columns)
     if binary := [field.name for field in table.schema if pa.types.is_binary(field.type)]:
         raise ValueError(f"column {binary[0]!r} is not UTF-8 text; save it as UTF-8")
-    if names[-1] in wanted.columns:
-        _check_quotes_closed(path, table[names[-1]])
     return table
 
 
-def _parsed(path: Path, convert: Any) -> pa.Table:
+def _parsed(path: Path, names: Sequence[str], convert: Any) -> pa.Table:
     import pyarrow as pa
     from pyarrow import csv
 
-    separator = _separator(path)
+    # In a single column a blank line is a missing value: without it scores would not line up with the file.
+    alone = len(names) == 1
+    start = csv.ReadOptions(skip_rows=_blank_lines_above(path) if alone else 0)
+    options = {"delimiter": _separator(path), "ignore_empty_lines": not alone}
     try:
-        return csv.read_csv(path, parse_options=csv.ParseOptions(delimiter=separator), convert_options=convert)
+        try:
+            table = csv.read_csv(path, start, csv.ParseOptions(**options), convert)
+        except pa.ArrowInvalid as error:
+            if "conversion error" in str(error):
+                raise
+            # Line breaks inside quotes look like broken rows to the fast way of reading.
+            table = csv.read_csv(path, start, csv.ParseOptions(**options, newlines_in_values=True), convert)
     except pa.ArrowInvalid as error:
-        if "conversion error" in str(error):
-            raise
-        # Line breaks inside quotes look like broken rows to the fast way of reading.
-        slower = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-        return csv.read_csv(path, parse_options=slower, convert_options=convert)
+        reason = re.sub(r"In CSV column #(\d+)", lambda found: f"column {names[int(found[1])]!r}", str(error))
+        raise ValueError(reason) from error
+    return table.slice(0, table.num_rows - 1) if alone and _ends_blank(path) else table
+
+
+def _blank_lines_above(path: Path) -> int:
+    """Return how many blank lines there are before the header."""
+    with open(path, "rb") as file:
+        start = file.read(1 << 16).removeprefix(b"\xef\xbb\xbf")
+    return next((number for number, line in enumerate(start.splitlines()) if line), 0)
+
+
+def _ends_blank(path: Path) -> bool:
+    with open(path, "rb") as file:
+        file.seek(max(0, path.stat().st_size - 4))
+        return file.read().splitlines()[-1:] == [b""]
 
 
 def _separator(path: Path) -> str:
@@ -197,6 +242,8 @@ def _separator(path: Path) -> str:
 def _check_quotes_closed(path: Path, last_column: pa.ChunkedArray) -> None:
     """Raise if a quote that is never closed has swallowed the rest of the file."""
     last = last_column[-1].as_py() if len(last_column) else None
+    if isinstance(last, bytes):
+        last = last.decode(errors="replace")
     if isinstance(last, str) and "\n" in last:
         with open(path, "rb") as file:
             file.seek(max(0, path.stat().st_size - 16))
@@ -249,7 +296,10 @@ def _npz_columns(path: Path) -> dict[str, np.ndarray[Any, Any]]:
             if array.ndim not in (1, 2):
                 raise ValueError(f"the array {key!r} must have one or two dimensions, got shape {array.shape}")
             parts = {f"{key}[{number}]": part for number, part in enumerate(array.T)} if array.ndim == 2 else {}
-            columns |= parts or {key: array}
+            parts = parts or {key: array}
+            if twice := sorted(columns.keys() & parts.keys()):
+                raise ValueError(f"two of its arrays give a column called {twice[0]!r}; rename one of them")
+            columns |= parts
     return columns
 
 

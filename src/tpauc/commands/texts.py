@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tpauc.commands.judging import LARGE_SAMPLE, Document
@@ -134,4 +135,12 @@ def _with_interval(interval: Document) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{round(100 * share, 2):g} %"
+    """Return a share with two decimals, and with more of them if it is hardly different from none or all.
+
+    >>> _percent(0.3), _percent(0.12345), _percent(1e-6), _percent(1 - 1e-5), _percent(1.0)
+    ('30 %', '12.35 %', '0.0001 %', '99.999 %', '100 %')
+    """
+    percent = 100.0 * share
+    rest = min(percent, 100.0 - percent)
+    decimals = max(2, 1 - math.floor(math.log10(rest))) if rest > 0.0 else 2
+    return f"{round(percent, decimals):.15g} %"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -78,11 +79,16 @@ def check_two_values(values: Sequence[object], name: str) -> None:
         raise ValueError(f"{name} must have two values, one for each class, found {len(values)}: {_listed(values)}")
 
 
-def check_positive_value(typed: str | None, values: Sequence[Any], name: str) -> Any:
-    """Return the one of two values that is the positive class: as typed by the user, or 1 of 0/1 and of -1/1."""
+def check_positive_value(typed: Any, values: Sequence[Any], name: str) -> Any:
+    """Return the one of two values that is the positive class: 1 of 0/1 and of -1/1, or the one that was ``typed``.
+
+    That may also be a value of another table, which is equal even if its type and its text are not: 1.0 and 1.
+    """
     if typed is not None:
+        text = str(typed)
         for value in values:
-            if typed == str(value) or (isinstance(value, bool | float) and typed.lower() in _spellings(value)):
+            spelled = isinstance(value, bool | float) and text.lower() in _spellings(value)
+            if typed == value or text == str(value) or spelled:
                 return value
         raise UsageError(f"--positive must be one of the values of {name}, {_listed(values)}, got {typed!r}")
     if any(set(values) == usual for usual in ({0, 1}, {-1, 1})):
@@ -118,8 +124,23 @@ def check_usable_column(usable: bool, name: str, kind: object) -> None:
 
 def check_decimal_points(samples: Sequence[object], name: str) -> None:
     """Raise if the values of a text column are numbers with a decimal comma, which would pass for categories."""
-    if samples and all(isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d+,\d+\s*", value) for value in samples):
-        raise ValueError(f"column {name!r} holds numbers with a decimal comma ({samples[0]!r}); write a point instead")
+    number = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
+    # Whole numbers may be among them; without any comma it is a column of codes.
+    with_comma = [value for value in samples if isinstance(value, str) and "," in value]
+    if with_comma and all(isinstance(value, str) and number.fullmatch(value) for value in samples):
+        raise ValueError(
+            f"column {name!r} holds numbers with a decimal comma ({with_comma[0]!r}); write a point instead"
+        )
+
+
+def check_exact_integers(low: int | None, high: int | None, name: str) -> None:
+    """Raise if integers from ``low`` to ``high``, the training values of a column, are not all exact as floats."""
+    for value in (low, high):
+        if value is not None and abs(value) > 2**53:
+            raise ValueError(
+                f"column {name!r} holds integers beyond 2**53, such as {value}, which floats cannot tell apart; "
+                f"if it only names the rows, leave it out with --drop {name!r}"
+            )
 
 
 def check_known_columns(wanted: Sequence[str], found: Collection[str], where: object) -> None:
@@ -176,9 +197,14 @@ def check_card(card: Any, kind: str, fields: Mapping[str, type], where: object) 
     """Return the card of a run if it is one, with all ``fields``."""
     if not isinstance(card, dict) or card.get("kind") != kind:
         raise ValueError(f"{where} is not the card of a run of this version of tpauc")
-    if wrong := [name for name, sort in fields.items() if not isinstance(card.get(name), sort)]:
-        raise ValueError(f"{where} is damaged: {_listed(wrong)} is missing or not what it should be")
+    check_card_fields(card, fields, where)
     return card
+
+
+def check_card_fields(part: Mapping[str, Any], fields: Mapping[str, type | UnionType], where: object) -> None:
+    """Raise if a part of the card of a run lacks one of the ``fields``, or it is of another type."""
+    if wrong := [name for name, sort in fields.items() if not isinstance(part.get(name), sort)]:
+        raise ValueError(f"{where} is damaged: {_listed(wrong)} is missing or not what it should be")
 
 
 def check_column_lists(columns: Mapping[str, Any], kinds: Collection[str]) -> dict[str, tuple[str, ...]]:
