@@ -218,6 +218,21 @@ def test_infinite_logits_are_saturated_scores():
     assert torch.isfinite(z.grad).all()
 
 
+@pytest.mark.parametrize("weighting", [Uniform(), Anchored(0.3, 0.3)])
+@pytest.mark.parametrize("offset", [0.0, 3e3, -3e4])
+def test_a_common_offset_of_the_logits_takes_no_digits_of_the_square(weighting, offset):
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.rand(500, generator=generator) < 0.2
+    logits = labels + 0.1 * torch.randn(500, generator=generator) + offset  # pairs are at a margin of about 1
+    loss = TPAUCLoss(weighting, scores="logit")
+    value, gradient = value_and_gradient(loss, logits, labels)
+    expected_value, expected_gradient = value_and_gradient(loss, logits.double(), labels)
+    assert value > 0
+    torch.testing.assert_close(value.double(), expected_value, rtol=1e-4, atol=0.0)
+    scale = expected_gradient.abs().max().item()
+    torch.testing.assert_close(gradient.double(), expected_gradient, rtol=0.0, atol=1e-4 * scale)
+
+
 @pytest.mark.parametrize("surrogate", ["logistic", "hinge", "square"])
 def test_logit_margins_stay_finite_far_out(surrogate):
     z = torch.tensor([1e4, -1e4, 1e4, -1e4], requires_grad=True)
@@ -237,6 +252,19 @@ def test_labels_of_any_type_and_columns_of_any_shape(label_type):
     assert torch.equal(loss(torch.stack((logits, logits), 1)[:, 0], labels), expected)  # not contiguous
     if label_type in (torch.int64, torch.float32):
         assert torch.equal(loss(logits, 2 * labels - 1), expected)
+
+
+@pytest.mark.parametrize("weighting", EVERY_WEIGHTING)
+@pytest.mark.parametrize("scores", objective.SCORES)
+def test_inference_mode_changes_no_value(weighting, scores):
+    generator = torch.Generator().manual_seed(0)
+    logits, labels = torch.randn(40, generator=generator), torch.arange(40) % 4 == 0
+    loss = TPAUCLoss(weighting, scores=scores)
+    with torch.inference_mode():
+        inside = loss(logits.clone(), labels)
+        made_there = logits.clone()
+    assert torch.equal(inside, loss(logits, labels))
+    assert torch.equal(inside, loss(made_there, labels))
 
 
 def test_gradient_reaches_a_column_of_logits_through_the_model():
