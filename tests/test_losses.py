@@ -200,7 +200,7 @@ def test_extreme_batches_have_finite_losses_and_gradients(dtype):
         loss = TPAUCLoss(weighting, surrogate=surrogate)(z, torch.tensor(labels, dtype=torch.int64))
         loss.backward()
         what = (name, weighting, surrogate)
-        assert loss.dtype == dtype, what
+        assert loss.dtype == torch.promote_types(dtype, torch.float32), what
         assert z.grad is not None, what
         assert z.grad.dtype == dtype, what
         assert torch.isfinite(loss), what
@@ -279,7 +279,24 @@ def test_half_precision_is_computed_in_float32():
     logits = torch.randn(1000, generator=generator).bfloat16()
     labels = torch.rand(1000, generator=generator) < 0.1
     loss = TPAUCLoss(Polynomial(3.0))
-    assert loss(logits, labels) == loss(logits.float(), labels).bfloat16()
+    assert torch.equal(loss(logits, labels), loss(logits.float(), labels))
+
+
+@pytest.mark.parametrize("surrogate", ["square", "squared_hinge"])
+def test_a_loss_beyond_the_range_of_float16_is_finite(surrogate):
+    z = torch.tensor([1e4, -1e4, 1e4, -1e4], dtype=torch.float16, requires_grad=True)
+    loss = TPAUCLoss(Uniform(), surrogate=surrogate, scores="logit")(z, torch.tensor([1, 1, 0, 0]))
+    loss.backward()
+    assert loss.dtype == torch.float32
+    assert loss > torch.finfo(torch.float16).max
+    assert torch.isfinite(loss)
+    assert torch.isfinite(z.grad).all()
+
+
+def test_a_scaled_loss_of_float16_logits_has_a_finite_gradient():
+    z = torch.tensor([0.1, -0.2, 0.3], dtype=torch.float16, requires_grad=True)
+    (2.0**16 * SquareAUCLoss()(z, torch.tensor([1, 0, 0]))).backward()  # where a GradScaler starts
+    assert torch.isfinite(z.grad).all()
 
 
 def test_autocast_does_not_coarsen_the_sums():

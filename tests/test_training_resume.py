@@ -232,12 +232,15 @@ def test_a_full_disk_is_a_clear_error_and_the_last_checkpoint_is_intact(tmp_path
 
 
 def test_files_that_follow_from_the_last_checkpoint_are_written_when_the_run_is_resumed(tmp_path, monkeypatch):
-    with monkeypatch.context() as broken:
+    original = os.replace
 
-        def fail(_folder, _state):
+    def all_but_the_best(source, target):
+        if Path(target).name == "best.ckpt":
             raise OSError(28, "No space left on device")
+        original(source, target)
 
-        broken.setattr(RunFolder, "write_what_follows", fail)
+    with monkeypatch.context() as broken:
+        broken.setattr(checkpoints.os, "replace", all_but_the_best)
         with pytest.raises(OSError, match="No space left"):
             train(out=tmp_path, epochs=1)
     folder = RunFolder(tmp_path)

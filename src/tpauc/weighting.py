@@ -336,6 +336,7 @@ class FromPenalty(WeightingFunction):
         return weight_from_penalty(self.phi, hardness)
 
     def penalty(self, weight: torch.Tensor) -> torch.Tensor:
+        """Return ``phi(weight)`` as it was given: ``phi(psi(0))`` need not be 0, as a constant moves no weight."""
         return self.phi(weight)
 
     def calibration(self) -> Calibration:

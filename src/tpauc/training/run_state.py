@@ -151,7 +151,7 @@ class RunState:
         self.loss.load_state_dict(state["loss"])
         try:
             self.optimizer.load_state_dict(state["optimizer"])
-        except ValueError as error:  # as many parameters as before, but others of them are frozen
+        except ValueError as error:  # the model is the same, but more or fewer of its parameters are frozen
             raise CheckpointError(f"{where} does not fit the parameters that are trained: {error}") from error
         self._fabric.strategy.precision.load_state_dict(state["precision"])
         self.progress = progress_of(state)
