@@ -381,15 +381,16 @@ def test_focal_gradient_at_saturated_logits_is_finite(gamma, size):
 
 @each_loss
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_narrow_logits_give_narrow_losses(name, dtype):
+def test_losses_of_narrow_logits_are_computed_and_returned_in_float32(name, dtype):
     logits, labels = random_batch()
     narrow = logits.to(dtype)
     loss, plain = LOSSES[name]
     value, gradient = value_and_gradient(loss, narrow, labels)
     expected, expected_gradient = value_and_gradient(plain, narrow.double(), labels.tolist())
-    assert value.dtype == gradient.dtype == dtype
-    rounding = 8 * torch.finfo(dtype).eps  # of the result and of the gradient in that type
-    torch.testing.assert_close(value.double(), expected, rtol=rounding, atol=0.0)
+    assert value.dtype == torch.float32
+    assert gradient.dtype == dtype
+    torch.testing.assert_close(value.double(), expected, rtol=8 * torch.finfo(torch.float32).eps, atol=0.0)
+    rounding = 8 * torch.finfo(dtype).eps  # of the gradient in that type
     torch.testing.assert_close(gradient.double(), expected_gradient, rtol=rounding, atol=1e-7)
 
 

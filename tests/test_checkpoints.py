@@ -1,10 +1,14 @@
 """Checkpoints are whole or not there, and are read without running code from them."""
 
+import enum
 import errno
 import hashlib
 import io
 import os
 import pickle
+import stat
+import threading
+from collections import OrderedDict, defaultdict
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +18,15 @@ import torch
 
 from tpauc.training import checkpoints
 from tpauc.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint, write_atomically
+
+
+class Number(enum.IntEnum):
+    ONE = 1
+
+
+class Labelled(torch.Tensor):
+    pass
+
 
 STATE = {"weight": torch.arange(3.0), "epoch": 2, "rows": [{"loss": 0.5}, (1, None, True)], 7: "seven"}
 
@@ -33,12 +46,26 @@ def test_round_trip(tmp_path):
         ({"a": {"b": np.zeros(2)}}, r"state\['a'\]\['b'\]"),
         ({"a": print}, r"state\['a'\]"),
         ({(1, 2): 3}, "keys of state"),
+        ({np.str_("a"): 3}, r"keys of state .* \(str_\)"),
+        ({"a": {Number.ONE: 3}}, r"keys of state\['a'\]"),
+        ({"a": defaultdict(int, b=3)}, r"state\['a'\] must be"),
+        (defaultdict(int, b=3), "state must be"),
+        ({"a": torch.zeros(2).as_subclass(Labelled)}, r"state\['a'\] must be"),
     ],
 )
 def test_what_could_not_be_read_back_is_not_written(tmp_path, value, where):
     with pytest.raises(TypeError, match=where):
         save_checkpoint(tmp_path / "a.ckpt", value)
     assert os.listdir(tmp_path) == []
+
+
+def test_what_is_written_can_be_read_back(tmp_path):
+    state = {"model": torch.nn.BatchNorm1d(2).state_dict(), "parameter": torch.nn.Parameter(torch.ones(2))}
+    save_checkpoint(tmp_path / "a.ckpt", {**state, "ordered": OrderedDict(a=1), True: 1, b"".decode(): b"x"})
+    assert load_checkpoint(tmp_path / "a.ckpt")["model"]._metadata == {"": {"version": 2}}
+    state["model"]._metadata["made by"] = np.float64(1.0)
+    with pytest.raises(TypeError, match=r"state\['model'\]._metadata\['made by'\]"):
+        save_checkpoint(tmp_path / "a.ckpt", state)
 
 
 def test_a_state_is_a_mapping(tmp_path):
@@ -164,9 +191,52 @@ def test_a_folder_that_is_missing_is_named(tmp_path):
         save_checkpoint(tmp_path / "gone" / "a.ckpt", STATE)
 
 
-def test_a_half_written_file_of_a_killed_process_is_no_obstacle(tmp_path):
-    path = tmp_path / "a.ckpt"
-    (tmp_path / "a.ckpt.tmp").write_bytes(b"half of")
-    save_checkpoint(path, STATE)
-    assert load_checkpoint(path)["epoch"] == 2
-    assert os.listdir(tmp_path) == ["a.ckpt"]
+def test_a_folder_that_cannot_be_flushed_is_no_failed_write(tmp_path, monkeypatch):
+    original = os.fsync
+
+    def files_alone(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        original(descriptor)
+
+    monkeypatch.setattr(checkpoints.os, "fsync", files_alone)
+    write_atomically(tmp_path / "a.txt", b"new")
+    assert (tmp_path / "a.txt").read_bytes() == b"new"
+
+
+def test_a_users_file_with_the_ending_tmp_is_left_alone(tmp_path, monkeypatch):
+    (tmp_path / "a.txt.tmp").write_bytes(b"of the user")
+    write_atomically(tmp_path / "a.txt", b"new")
+    monkeypatch.setattr(checkpoints.os, "replace", lambda *_: (_ for _ in ()).throw(OSError(errno.EIO, "broken")))
+    with pytest.raises(OSError, match="broken"):
+        write_atomically(tmp_path / "a.txt", b"newer")
+    assert (tmp_path / "a.txt.tmp").read_bytes() == b"of the user"
+    assert sorted(os.listdir(tmp_path)) == ["a.txt", "a.txt.tmp"]
+
+
+def test_writers_of_one_file_do_not_disturb_each_other(tmp_path):
+    path, together, failures = tmp_path / "a.txt", threading.Barrier(4), []
+
+    def write(number):
+        together.wait()
+        try:
+            for _ in range(20):
+                write_atomically(path, bytes([number]) * 10_000)
+        except OSError as error:
+            failures.append(error)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert not failures
+    assert len(set(path.read_bytes())) == 1
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_a_file_has_the_permissions_that_any_other_has(tmp_path):
+    write_atomically(tmp_path / "a.txt", b"new")
+    (tmp_path / "b.txt").write_bytes(b"new")
+    assert (tmp_path / "a.txt").stat().st_mode == (tmp_path / "b.txt").stat().st_mode

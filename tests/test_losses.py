@@ -200,7 +200,7 @@ def test_extreme_batches_have_finite_losses_and_gradients(dtype):
         loss = TPAUCLoss(weighting, surrogate=surrogate)(z, torch.tensor(labels, dtype=torch.int64))
         loss.backward()
         what = (name, weighting, surrogate)
-        assert loss.dtype == dtype, what
+        assert loss.dtype == torch.promote_types(dtype, torch.float32), what
         assert z.grad is not None, what
         assert z.grad.dtype == dtype, what
         assert torch.isfinite(loss), what
@@ -216,6 +216,21 @@ def test_infinite_logits_are_saturated_scores():
     loss.backward()
     assert torch.isfinite(loss)
     assert torch.isfinite(z.grad).all()
+
+
+@pytest.mark.parametrize("weighting", [Uniform(), Anchored(0.3, 0.3)])
+@pytest.mark.parametrize("offset", [0.0, 3e3, -3e4])
+def test_a_common_offset_of_the_logits_takes_no_digits_of_the_square(weighting, offset):
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.rand(500, generator=generator) < 0.2
+    logits = labels + 0.1 * torch.randn(500, generator=generator) + offset  # pairs are at a margin of about 1
+    loss = TPAUCLoss(weighting, scores="logit")
+    value, gradient = value_and_gradient(loss, logits, labels)
+    expected_value, expected_gradient = value_and_gradient(loss, logits.double(), labels)
+    assert value > 0
+    torch.testing.assert_close(value.double(), expected_value, rtol=1e-4, atol=0.0)
+    scale = expected_gradient.abs().max().item()
+    torch.testing.assert_close(gradient.double(), expected_gradient, rtol=0.0, atol=1e-4 * scale)
 
 
 @pytest.mark.parametrize("surrogate", ["logistic", "hinge", "square"])
@@ -239,6 +254,19 @@ def test_labels_of_any_type_and_columns_of_any_shape(label_type):
         assert torch.equal(loss(logits, 2 * labels - 1), expected)
 
 
+@pytest.mark.parametrize("weighting", EVERY_WEIGHTING)
+@pytest.mark.parametrize("scores", objective.SCORES)
+def test_inference_mode_changes_no_value(weighting, scores):
+    generator = torch.Generator().manual_seed(0)
+    logits, labels = torch.randn(40, generator=generator), torch.arange(40) % 4 == 0
+    loss = TPAUCLoss(weighting, scores=scores)
+    with torch.inference_mode():
+        inside = loss(logits.clone(), labels)
+        made_there = logits.clone()
+    assert torch.equal(inside, loss(logits, labels))
+    assert torch.equal(inside, loss(made_there, labels))
+
+
 def test_gradient_reaches_a_column_of_logits_through_the_model():
     model = torch.nn.Linear(3, 1)
     x = torch.randn(8, 3, generator=torch.Generator().manual_seed(0))
@@ -251,7 +279,24 @@ def test_half_precision_is_computed_in_float32():
     logits = torch.randn(1000, generator=generator).bfloat16()
     labels = torch.rand(1000, generator=generator) < 0.1
     loss = TPAUCLoss(Polynomial(3.0))
-    assert loss(logits, labels) == loss(logits.float(), labels).bfloat16()
+    assert torch.equal(loss(logits, labels), loss(logits.float(), labels))
+
+
+@pytest.mark.parametrize("surrogate", ["square", "squared_hinge"])
+def test_a_loss_beyond_the_range_of_float16_is_finite(surrogate):
+    z = torch.tensor([1e4, -1e4, 1e4, -1e4], dtype=torch.float16, requires_grad=True)
+    loss = TPAUCLoss(Uniform(), surrogate=surrogate, scores="logit")(z, torch.tensor([1, 1, 0, 0]))
+    loss.backward()
+    assert loss.dtype == torch.float32
+    assert loss > torch.finfo(torch.float16).max
+    assert torch.isfinite(loss)
+    assert torch.isfinite(z.grad).all()
+
+
+def test_a_scaled_loss_of_float16_logits_has_a_finite_gradient():
+    z = torch.tensor([0.1, -0.2, 0.3], dtype=torch.float16, requires_grad=True)
+    (2.0**16 * SquareAUCLoss()(z, torch.tensor([1, 0, 0]))).backward()  # where a GradScaler starts
+    assert torch.isfinite(z.grad).all()
 
 
 def test_autocast_does_not_coarsen_the_sums():

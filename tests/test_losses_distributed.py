@@ -23,6 +23,7 @@ LOSSES = {
     "sorted hinge": lambda: TPAUCLoss(Polynomial(3.0), surrogate=Hinge(0.9)),
     "blocks": lambda: TPAUCLoss(Polynomial(3.0), surrogate="logistic"),
     "anchored": lambda: TPAUCLoss(Anchored(0.5, 0.4)),
+    "square on logits": lambda: TPAUCLoss(Polynomial(3.0), scores="logit"),
     "anchored logistic on logits": lambda: TPAUCLoss(Anchored(0.5, 0.4), surrogate="logistic", scores="logit"),
 }
 

@@ -6,6 +6,7 @@ tests), which the fast path counts in whole numbers, so rounding is a few times 
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -548,6 +549,15 @@ def test_bad_shares_are_named(share):
 def test_a_bad_smallest_false_positive_rate_is_named(min_fpr):
     with pytest.raises(ValueError, match="min_fpr must be"):
         opauc_score(Y, SCORE, beta=0.5, min_fpr=min_fpr)
+
+
+@pytest.mark.parametrize("normalize", ["no", None, 0])
+@pytest.mark.parametrize(
+    "score", [partial(tpauc_score, alpha=0.5), partial(tpr_dependent_opauc, alpha=0.5), opauc_score]
+)
+def test_normalize_is_true_or_false(score, normalize):
+    with pytest.raises(TypeError, match="normalize must be True or False, got"):
+        score(Y, SCORE, beta=0.5, normalize=normalize)
 
 
 def test_bad_options_are_named():

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -103,10 +104,10 @@ def test_plain_rounding_would_fail_these_tests():
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_shares_of_low_precision_are_read_as_they_print(dtype):
-    """``np.float32(0.7)`` is 0.699999988 when widened, and ten times that is not 7."""
+    """``np.float32(0.7)`` is 0.699999988 when widened, and ten times that is not 7; so is a tensor of that type."""
     for hundredths in range(1, 101):
         share = dtype(hundredths / 100)
-        for given_share in (share, np.array(share)):
+        for given_share in (share, np.array(share), torch.from_numpy(np.array(share))):
             region = Region(given_share, given_share)
             assert region.hard_positives(100) == region.hard_negatives(100) == hundredths
             assert region.alpha == region.beta == hundredths / 100
@@ -218,3 +219,9 @@ def test_a_region_is_widened_to_one_example_and_not_for_a_rounding():
     assert Region(0.3, 0.001).holding_one(50, 100) == Region(0.3, 0.01)
     region = Region(1 - 0.9, 0.3)  # a little below 0.1
     assert region.holding_one(10, 100) == region
+
+
+@pytest.mark.parametrize(("sizes", "name"), [((0, 5), "n_positive"), ((5, 0), "n_negative")])
+def test_no_region_holds_one_example_of_an_empty_class(sizes, name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+        Region(0.3, 0.3).holding_one(*sizes)

@@ -173,6 +173,54 @@ def test_a_data_set_trains_like_its_tensors(workers, labelled):
         assert [row["tpauc"] for row in result.history] == [row["tpauc"] for row in tensors.history]
 
 
+class Noise(Pairs):
+    def __getitem__(self, row):
+        return torch.randn(4), self.targets[row]
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork")
+def test_workers_draw_other_numbers_in_every_epoch_and_with_every_seed():
+    first_of_epoch = []
+
+    def noted(inputs, generator):
+        batches.append(inputs)
+        return inputs
+
+    for seed in (0, 1):
+        batches = []
+        fit(
+            network(),
+            Noise(TRAIN, labelled=True),
+            None,
+            SquareAUCLoss(),
+            settings(seed=seed, workers=1),
+            transform=noted,
+        )
+        first_of_epoch += [batches[epoch * len(batches) // 4][0].tolist() for epoch in range(4)]
+    assert len({tuple(numbers) for numbers in first_of_epoch}) == 8
+
+
+def normalised():
+    return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Sequential(nn.BatchNorm1d(8), nn.Linear(8, 1)))
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_part_in_evaluation_mode_stays_in_it(frozen):
+    model = normalised()
+    model[2][0].train(not frozen)
+    fit(model, TRAIN, VALIDATION, SquareAUCLoss(), settings(epochs=2))
+    assert model[1].num_batches_tracked > 0
+    assert (model[2][0].num_batches_tracked > 0) == (not frozen)
+    assert [part.training for part in (model, model[1], model[2], model[2][0])] == [True, True, True, not frozen]
+
+
+def test_a_model_in_evaluation_mode_is_trained_as_a_whole():
+    model = normalised().eval()
+    fit(model, TRAIN, VALIDATION, SquareAUCLoss(), settings(epochs=1))
+    assert model[1].num_batches_tracked > 0
+    assert model[2][0].num_batches_tracked > 0
+
+
 class OfMappings(nn.Module):
     def __init__(self):
         super().__init__()

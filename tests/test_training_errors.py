@@ -77,6 +77,32 @@ def test_validation_scores_that_are_not_finite():
         fit(network(), TRAIN, bad, SquareAUCLoss(), settings())
 
 
+@pytest.mark.parametrize(("warmup_epochs", "place"), [(0, (1, 0)), (1, (1, STEPS))])
+def test_training_scores_that_are_not_finite(warmup_epochs, place):
+    class NaNWhenEvaluated(nn.Linear):
+        def forward(self, inputs):
+            return super().forward(inputs) if self.training else inputs[:, 0] * float("nan")
+
+    config = settings(hard_examples="both", warmup_epochs=warmup_epochs)
+    with pytest.raises(TrainingDivergedError, match="scores of the training data are NaN or infinite") as stopped:
+        fit(NaNWhenEvaluated(4, 1), TRAIN, None, SquareAUCLoss(), config)
+    assert (stopped.value.epoch, stopped.value.step) == place
+
+
+def test_layers_that_are_skipped_at_random_have_no_gradient_at_times():
+    class Skips(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers, self.last = nn.ModuleList(nn.Linear(4, 4) for _ in range(3)), nn.Linear(4, 1)
+
+        def forward(self, inputs):
+            for layer in self.layers:
+                inputs = layer(inputs) if torch.rand(()) < 0.5 else inputs
+            return self.last(inputs)
+
+    assert len(fit(Skips(), TRAIN, None, SquareAUCLoss(), settings()).history) == 4
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_and_raises_and_the_run_goes_on_bit_equal(tmp_path, capsys, number):
     calls = []

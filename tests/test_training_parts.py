@@ -18,7 +18,7 @@ from torch.utils.data import Dataset
 
 from tpauc.region import Region
 from tpauc.training.config import TrainConfig
-from tpauc.training.data import as_examples, block_of, scores_of
+from tpauc.training.data import as_examples, block_of, on_device, scores_of
 from tpauc.training.evaluation import Evaluation
 from tpauc.training.interruption import StopSignals, TrainingInterrupted, interrupted
 from tpauc.training.launching import starts_processes
@@ -187,6 +187,44 @@ def test_the_first_that_is_not_finite_is_found(losses, data):
         assert found.value.steps_ago == len(losses) - 1 - at
 
 
+def test_the_parameters_that_have_a_gradient_may_change_from_step_to_step():
+    parameters = {name: nn.Parameter(torch.zeros(2)) for name in ("first", "second", "third")}
+    signs = VitalSigns(parameters.items())
+    for with_gradient in (["second"], [], ["first", "second"], ["third"]):
+        for name, parameter in parameters.items():
+            parameter.grad = torch.ones(2) if name in with_gradient else None
+        signs.note(torch.tensor(1.0))
+    assert signs.read(several_processes=False) == [1.0] * 4
+    for steps_ago in range(3):
+        for parameter in parameters.values():
+            parameter.grad = None
+        signs.note(torch.tensor(1.0))
+        parameters["third"].grad = torch.tensor([1.0, math.inf])
+        signs.note(torch.tensor(1.0))
+        for _ in range(steps_ago):
+            # Other parameters by the time of the look: they are not blamed.
+            parameters["first"].grad, parameters["third"].grad = torch.ones(2), None
+            signs.note(torch.tensor(1.0))
+        with pytest.raises(NonFiniteError, match="the gradient of 'third' is inf") as found:
+            signs.read(several_processes=False)
+        assert found.value.steps_ago == steps_ago
+
+
+def test_sparse_gradients_and_parameters_without_elements():
+    table, empty = nn.Embedding(5, 2, sparse=True, dtype=torch.float64), nn.Parameter(torch.empty(0))
+    signs = VitalSigns([("empty", empty), ("table", table.weight)])
+    for rows in (torch.tensor([1, 1, 3]), torch.tensor([], dtype=torch.int64)):
+        table.zero_grad()
+        (table(rows).sum() + empty.sum()).backward()
+        signs.note(torch.tensor(1.0))
+    assert signs.read(several_processes=False) == [1.0, 1.0]
+    table.zero_grad()
+    (math.inf * table(torch.tensor([2])).sum()).backward()
+    signs.note(torch.tensor(1.0))
+    with pytest.raises(NonFiniteError, match="the gradient of 'table' is inf"):
+        signs.read(several_processes=False)
+
+
 def test_large_finite_gradients_are_no_fault():
     weight = nn.Parameter(torch.zeros(1000))
     weight.grad = torch.full((1000,), 3e38)
@@ -209,6 +247,41 @@ def test_blocks_cover_all_rows_once(n_rows, parts):
     blocks = [block_of(n_rows, part, parts) for part in range(parts)]
     assert [row for block in blocks for row in block] == list(range(n_rows))
     assert max(map(len, blocks)) - min(map(len, blocks)) <= 1
+
+
+class Noise(Dataset):
+    labels = torch.tensor([1, 0, 0, 0])
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, row):
+        return torch.rand(()), self.labels[row]
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork")
+def test_workers_draw_by_the_seed_and_leave_the_global_generator_alone():
+    examples, before = as_examples(Noise(), "train"), torch.get_rng_state()
+
+    def drawn(*seed):
+        (inputs, _), *_ = examples.batches([[0, 1]], workers=1, seed=seed)
+        return tuple(inputs.tolist())
+
+    seeds = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), ()]
+    assert len({drawn(*seed) for seed in seeds}) == len(seeds)
+    assert drawn(0, 1, 0) == drawn(0, 1, 0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+class Moved(torch.Tensor):
+    def to(self, *args, **options):
+        return options["non_blocking"]
+
+
+def test_only_towards_an_accelerator_the_processor_does_not_wait():
+    tensor = torch.zeros(2).as_subclass(Moved)
+    assert on_device([tensor], torch.device("cpu")) == [False]
+    assert on_device({"a": tensor}, torch.device("cuda")) == {"a": True}
 
 
 class Pairs(Dataset):

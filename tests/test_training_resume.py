@@ -231,6 +231,33 @@ def test_a_full_disk_is_a_clear_error_and_the_last_checkpoint_is_intact(tmp_path
     assert_bit_equal(numbers_of(tmp_path), numbers_of(tmp_path / "straight"))
 
 
+def test_files_that_follow_from_the_last_checkpoint_are_written_when_the_run_is_resumed(tmp_path, monkeypatch):
+    original = os.replace
+
+    def all_but_the_best(source, target):
+        if Path(target).name == "best.ckpt":
+            raise OSError(28, "No space left on device")
+        original(source, target)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(checkpoints.os, "replace", all_but_the_best)
+        with pytest.raises(OSError, match="No space left"):
+            train(out=tmp_path, epochs=1)
+    folder = RunFolder(tmp_path)
+    assert folder.last.exists()
+    assert not folder.best.exists()
+    train(out=tmp_path, epochs=1)
+    assert load_checkpoint(folder.best)["epoch"] == 1
+    assert len(folder.history.read_text().splitlines()) == 2
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path):
+    (tmp_path / ".last.ckpt.0123456789abcdef.tmp").write_bytes(b"half of")
+    (tmp_path / "last.ckpt.tmp").write_bytes(b"of the user")
+    train(out=tmp_path, epochs=1)
+    assert [path.name for path in tmp_path.glob("*.tmp")] == ["last.ckpt.tmp"]
+
+
 def test_a_write_that_really_fails_half_way(tmp_path):
     train(out=tmp_path / "run", epochs=1)
     before = (tmp_path / "run" / "last.ckpt").read_bytes()
@@ -306,6 +333,14 @@ def test_another_model_other_data_another_loss(tmp_path):
         fit(network(), training_data, None, SquareAUCLoss(), config)
     with pytest.raises(ValueError, match="warmup_epochs=1"):
         fit(network(), training_data, validation_data, SquareAUCLoss(), settings(out=tmp_path, warmup_epochs=1))
+
+
+def test_other_frozen_parameters(tmp_path):
+    train(out=tmp_path, epochs=1)
+    model = network()
+    model[0].requires_grad_(False)
+    with pytest.raises(CheckpointError, match=r"last\.ckpt does not fit the parameters that are trained: .*group"):
+        fit(model, *problem(), TPAUCLoss(Polynomial(3.0)), settings(out=tmp_path, epochs=2))
 
 
 def test_a_run_goes_on_with_another_kind_of_device(tmp_path):

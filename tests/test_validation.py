@@ -296,7 +296,8 @@ def test_bad_sample_weight(weight, message):
 @pytest.mark.parametrize(
     "labels",
     [torch.tensor([0, 1, 1]), torch.tensor([-1, 1, 1]), torch.tensor([-1.0, 1, 1]), torch.tensor([0, 1, 1]).bool()]
-    + [torch.tensor([0, 1, 1], dtype=dtype) for dtype in (torch.uint8, torch.int8, torch.float16, torch.float64)],
+    + [torch.tensor([0, 1, 1], dtype=dtype) for dtype in (torch.uint8, torch.int8, torch.float16, torch.float64)]
+    + [torch.tensor([0, 1, 1]).to(dtype) for dtype in (torch.uint16, torch.uint32, torch.uint64)],
 )
 @pytest.mark.parametrize("column", [False, True])
 def test_logits_and_labels(dtype, computed, labels, column):
@@ -349,6 +350,7 @@ def test_an_empty_batch_and_a_single_class_pass():
         (torch.zeros(3), torch.tensor([-1, 0, 1]), ValueError, "labels .* found the values -1, 0, 1"),
         (torch.zeros(2), torch.tensor([1, math.nan]), ValueError, "labels .* found the values 1, nan"),
         (torch.zeros(2), torch.tensor([255, 1], dtype=torch.uint8), ValueError, "labels .* found the values 1, 255"),
+        (torch.zeros(2), torch.tensor([1, 7]).to(torch.uint16), ValueError, "labels .* found the values 1, 7"),
         (torch.zeros(9), torch.arange(9), ValueError, r"labels .* found the values 0, 1, 2, 3, 4, \.\.\."),
     ],
 )

@@ -47,6 +47,16 @@ def test_weigh_is_psi_of_the_sigmoid_with_its_derivative(weighting):
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-15)
 
 
+@pytest.mark.parametrize("psi", [lambda t: 1 - torch.sqrt(1 - t), lambda t: torch.sqrt(t), lambda t: t])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_an_infinite_slope_at_an_end_gives_no_infinite_derivative(psi, dtype):
+    u = torch.tensor([-800.0, -20.0, 0.0, 20.0, 800.0], dtype=dtype)
+    weights = Weighting.from_function(psi).weigh(Hardness.of(u))
+    assert weights.value.isfinite().all()
+    assert weights.bend.isfinite().all()
+    assert weights.bend[2] > 0
+
+
 def test_polynomial_weight_survives_where_the_hardness_underflows():
     u = torch.tensor([-200.0, -1e4], dtype=torch.float32)
     assert torch.equal(torch.sigmoid(u), torch.zeros(2))
@@ -93,6 +103,20 @@ def test_round_trip_from_phi_over_psi_to_phi(gamma):
     v = torch.linspace(0.1, 0.95, 5, dtype=torch.float64)
     back = Weighting.from_function(psi.__call__).penalty(v)
     torch.testing.assert_close(back, phi(v), rtol=1e-8, atol=1e-8)
+
+
+def test_duality_in_inference_mode():
+    """There nothing has a graph, and derivatives taken as they are would all be 0."""
+    root, square = Weighting.from_penalty(lambda v: v**3 / 3), Weighting.from_function(torch.square)
+    with torch.inference_mode():
+        inside = root(GRID.clone()), square.inverse(GRID.clone()), square.penalty(GRID.clone())
+        made_there, calibration = GRID.clone(), root.calibration()
+    assert calibration.calibrated
+    expected = root(GRID), square.inverse(GRID), square.penalty(GRID)
+    torch.testing.assert_close(expected[0], GRID.sqrt(), rtol=1e-10, atol=1e-10)
+    for found, outside in zip(inside, expected, strict=True):
+        assert torch.equal(found, outside)
+    assert torch.equal(root(made_there), expected[0])  # an inference tensor in ordinary mode
 
 
 @settings(deadline=None, max_examples=40)
@@ -184,6 +208,24 @@ def test_anchored_with_a_tiny_tau_is_the_truncation():
     u = torch.randn(50, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     sharp = Anchored(alpha=0.3, beta=0.3, tau=1e-6).for_positives()(u)
     torch.testing.assert_close(sharp, TruncatedSide(0.3)(u), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("tau", [1e-3, 1e-6, 1e-30, 1e-300, 5e-324])
+def test_anchored_with_a_tiny_tau_never_loses_the_hardest(dtype, tau):
+    """The hardest of three has rank 5/6, far from a border at 0.95 that is so narrow."""
+    side = Anchored(0.05, 0.05, tau=tau).for_positives()
+    assert side(torch.tensor([0.5, 0.9, 0.1], dtype=dtype)).tolist() == pytest.approx([0.0, 3.0, 0.0], abs=1e-30)
+    assert side(torch.tensor([0.5, 0.5], dtype=dtype)).tolist() == [1.0, 1.0]
+    assert side(torch.empty(0, dtype=dtype)).tolist() == []
+
+
+@pytest.mark.parametrize("tau", [0.3, 0.1, 0.02, 0.012, 0.01, 0.005])
+def test_anchored_weights_are_sigmoids_on_both_sides_of_the_switch(tau):
+    hardness = torch.randn(101, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    expected = torch.sigmoid((mid_ranks(hardness) - 0.95) / tau)
+    weight = Anchored(0.05, 0.05, tau=tau).for_positives()(hardness)
+    torch.testing.assert_close(weight, expected / expected.mean(), rtol=1e-12, atol=0.0)
 
 
 def test_truncation_keeps_at_least_one_and_breaks_ties_by_choosing():

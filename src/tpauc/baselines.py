@@ -83,7 +83,7 @@ class ReweightedCrossEntropy(nn.Module):
         self.across_processes = across_processes
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the mean weighted cross-entropy, a tensor of shape () in the logits' type."""
+        """Return the mean weighted cross-entropy, a tensor of shape () of at least float32."""
         flat_logits, y = check_logits_and_labels(logits, labels)
         if self.counts is None:
             n_positive, total = sum_over_processes(
@@ -96,7 +96,7 @@ class ReweightedCrossEntropy(nn.Module):
             positive, negative = (y.new_tensor(sum(self.counts) / (2.0 * count)) for count in self.counts)
         weight = y * positive + (1.0 - y) * negative
         terms = weight * _cross_entropy(_wrong_side(flat_logits, y))
-        return _global_mean(terms, self.across_processes).to(logits.dtype)
+        return _global_mean(terms, self.across_processes)
 
     def extra_repr(self) -> str:
         return f"counts={self.counts}"
@@ -127,12 +127,12 @@ class FocalLoss(nn.Module):
         self.across_processes = across_processes
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the mean focal loss, a tensor of shape () in the logits' type."""
+        """Return the mean focal loss, a tensor of shape () of at least float32."""
         flat_logits, y = check_logits_and_labels(logits, labels)
         terms = _focal_terms(flat_logits, y, self.gamma)
         if self.alpha is not None:
             terms = terms * (y * self.alpha + (1.0 - y) * (1.0 - self.alpha))
-        return _global_mean(terms, self.across_processes).to(logits.dtype)
+        return _global_mean(terms, self.across_processes)
 
     def extra_repr(self) -> str:
         return f"gamma={self.gamma}, alpha={self.alpha}"
@@ -185,11 +185,11 @@ class ClassBalancedFocal(nn.Module):
         self.positive_weight, self.negative_weight = (weight * scale for weight in inverse)
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the mean weighted loss, a tensor of shape () in the logits' type."""
+        """Return the mean weighted loss, a tensor of shape () of at least float32."""
         flat_logits, y = check_logits_and_labels(logits, labels)
         weight = y * self.positive_weight + (1.0 - y) * self.negative_weight
         terms = weight * _focal_terms(flat_logits, y, self.gamma)
-        return _global_mean(terms, self.across_processes).to(logits.dtype)
+        return _global_mean(terms, self.across_processes)
 
     def extra_repr(self) -> str:
         return f"counts={self.counts}, beta={self.beta}, gamma={self.gamma}"
@@ -256,17 +256,17 @@ class TruncatedLoss(nn.Module):
         )
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the loss of the selected examples, a tensor of shape () in the logits' type."""
+        """Return the loss of the selected examples, a tensor of shape () of at least float32."""
         flat_logits, y = check_logits_and_labels(logits, labels)
         if self.loss == "square":
-            return pair_risk(flat_logits, y, self.objective).to(logits.dtype)
+            return pair_risk(flat_logits, y, self.objective)
         u = _wrong_side(flat_logits, y)
         with torch.no_grad():
             weight = as_batch(flat_logits.detach(), y, self.objective).weights.value
             selected = weight.clamp_max(1.0).ceil()
         count = sum_over_processes(selected.sum(), self.objective.across_processes)
         total = global_sum((selected * _cross_entropy(u)).sum(), self.objective.across_processes)
-        return (total / count.clamp_min(1.0)).to(logits.dtype)
+        return total / count.clamp_min(1.0)
 
     def extra_repr(self) -> str:
         return f"positive={self.objective.positive!r}, negative={self.objective.negative!r}, loss={self.loss!r}"

@@ -103,7 +103,8 @@ def _attach_slope(value: torch.Tensor, argument: torch.Tensor, slope: torch.Tens
 def derivatives(function: TensorFunction, points: torch.Tensor, *, order: int) -> list[torch.Tensor]:
     """Return the first ``order`` derivatives of an elementwise function at ``points``."""
     found = []
-    with torch.enable_grad():
+    # A validation pass may run in inference mode, where nothing has a graph and every slope would be 0.
+    with torch.inference_mode(False), torch.enable_grad():
         leaf = points.detach().clone().requires_grad_()
         value = function(leaf)
         for k in range(order):

@@ -1,9 +1,10 @@
 """Losses over the pair objective: ``loss(logits, labels)``, pure functions of what they are given.
 
-Labels are 0/1 (or -1/1) of any type, logits any floating type, both of shape ``(n,)`` or ``(n, 1)``. A batch that lacks
-a class gives 0 with a zero gradient. Where ``torch.distributed`` is initialised, the loss is that of the global batch,
-and its gradient is scaled so that DistributedDataParallel's average is the gradient of the global batch; every process
-must then call it. ``across_processes=False`` keeps to the local batch.
+Labels are 0/1 (or -1/1) of any type, logits any floating type, both of shape ``(n,)`` or ``(n, 1)``. The loss of logits
+in half precision is a float32: float16 ends at 65504, which a loss scaled by a ``GradScaler`` exceeds. A batch that
+lacks a class gives 0 with a zero gradient. Where ``torch.distributed`` is initialised, the loss is that of the global
+batch, and its gradient is scaled so that DistributedDataParallel's average is the gradient of the global batch; every
+process must then call it. ``across_processes=False`` keeps to the local batch.
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ class TPAUCLoss(nn.Module):
         )
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the risk, a tensor of shape () in the logits' type."""
+        """Return the risk, a tensor of shape () of at least float32."""
         flat_logits, y = check_logits_and_labels(logits, labels)
-        return pair_risk(flat_logits, y, self.objective).to(logits.dtype)
+        return pair_risk(flat_logits, y, self.objective)
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self.objective._asdict().items())

@@ -21,6 +21,7 @@ from tpauc.validation import (
     BoolArray,
     FloatArray,
     check_choice,
+    check_flag,
     check_labels_and_scores,
     check_number,
     check_sample_weight,
@@ -73,6 +74,7 @@ def tpauc_score(
     0.0625
     """
     region = Region(alpha, beta)
+    check_flag(normalize, "normalize")
     tie = TIES[check_choice(ties, "ties", TIES)]
     positive, scores = check_labels_and_scores(y_true, y_score)
     if sample_weight is None:
@@ -121,6 +123,7 @@ def opauc_score(
     lower = check_number(min_fpr, "min_fpr")
     if not 0.0 <= lower < upper:
         raise ValueError(f"min_fpr must be in [0, beta) = [0, {upper}), got {min_fpr!r}")
+    check_flag(normalize, "normalize")
     tie = TIES[check_choice(ties, "ties", TIES)]
     positive_scores, negative_scores = _by_class(*check_labels_and_scores(y_true, y_score))
     n_negative = negative_scores.size
@@ -183,6 +186,7 @@ def tpr_dependent_opauc(
     0.625
     """
     region = Region(alpha, beta)
+    check_flag(normalize, "normalize")
     tie = TIES[check_choice(ties, "ties", TIES)]
     positive_scores, negative_scores = _by_class(*check_labels_and_scores(y_true, y_score))
     n_positive, n_negative = positive_scores.size, negative_scores.size

@@ -175,14 +175,14 @@ class MinimaxTPAUCLoss(nn.Module):
         self.register_buffer("started", torch.tensor(self.start == "zero"))
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the saddle function at the current ``a`` and ``b``, a tensor of shape () in the logits' type."""
+        """Return the saddle function at the current ``a`` and ``b``, a tensor of shape () of at least float32."""
         moments, has_pairs = self._moments(logits, labels)
         if self.start == "batch" and self.training and torch.is_grad_enabled() and not self.started and has_pairs:
             self._set_saddle(moments)
         game = self._game(moments)
         x = torch.cat((self.a, self.b)).to(moments.dtype)
         value = (x * torch.addcmul(game.both.linear(moments), game.both.quadratic, x)).sum()
-        return (value * has_pairs).to(logits.dtype)
+        return value * has_pairs
 
     @torch.no_grad()
     def move_to_saddle(self, logits: torch.Tensor, labels: torch.Tensor) -> None:

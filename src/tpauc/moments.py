@@ -164,7 +164,20 @@ def power_pair_mean(
 
 def power_pair_mean_of_logits(batch: Batch, kernel: Kernel) -> PairMean:
     """Pair mean where ``x`` is the hardness logit itself."""
+    batch = _centred(batch)
     mean = _power_mean(class_moments(*PowerRows(batch).sums(), batch.across_processes), kernel)
     c0, c1, c2 = (torch.lerp(negative, positive, batch.y) for positive, negative in mean.coefficients.T)
     by_x = batch.weights.value * (c1 + 2.0 * c2 * batch.x)
     return PairMean(mean.value, batch.chain_rule(by_x, c0 + (c1 + c2 * batch.x) * batch.x))
+
+
+def _centred(batch: Batch) -> Batch:
+    """Return a batch with the same ``x_i + x_j``, its logits moved by one constant to a weighted mean of 0.
+
+    Logits of 10^4 with differences of 1 have second moments of 10^8, whose difference float32 cannot tell from 0. As
+    pairs do not notice the constant, it takes no part in the derivative.
+    """
+    x, weight, away = batch.x, batch.weights.value, batch.members[1] - batch.y  # z = away * x
+    total = sum_over_processes(torch.stack((torch.dot(weight, away * x), weight.sum())), batch.across_processes)
+    centre = total[0] / total[1].clamp_min(torch.finfo(x.dtype).tiny)
+    return batch._replace(hardness=batch.hardness._replace(logit=torch.addcmul(x, away, centre, value=-1.0)))

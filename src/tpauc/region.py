@@ -79,6 +79,8 @@ class Region:
         >>> Region(0.3, 0.3).holding_one(n_positive=2, n_negative=100)
         Region(alpha=0.5, beta=0.3)
         """
+        check_count(n_positive, "n_positive")
+        check_count(n_negative, "n_negative")
         return Region(
             self.alpha if hard_mass(n_positive, self.alpha) else 1.0 / n_positive,
             self.beta if hard_mass(n_negative, self.beta) else 1.0 / n_negative,

@@ -169,8 +169,9 @@ class WeightingFunction(Weighting):
                 f"it returned {tuple(weight.shape)}"
             )
         (slope,) = derivatives(self, hardness.value, order=1)
-        # dt/du = t (1 - t); an infinite slope at the very end, as the square root has at 0, meets a zero there.
-        return Weights(weight, bend=torch.where(hardness.value > 0, slope * hardness.value, 0.0))
+        # dt/du = t (1 - t): an infinite slope at either end, as the square root has at 0, meets a zero there.
+        bend = (slope * hardness.value).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
+        return Weights(weight, bend=bend)
 
     def calibration(self) -> Calibration:
         """Report the paper's conditions on a calibrated weighting function, and which of them fail.
@@ -335,6 +336,7 @@ class FromPenalty(WeightingFunction):
         return weight_from_penalty(self.phi, hardness)
 
     def penalty(self, weight: torch.Tensor) -> torch.Tensor:
+        """Return ``phi(weight)`` as it was given: ``phi(psi(0))`` need not be 0, as a constant moves no weight."""
         return self.phi(weight)
 
     def calibration(self) -> Calibration:
@@ -342,6 +344,9 @@ class FromPenalty(WeightingFunction):
 
 
 # ------------------------------------------------------------------------------------------------- weights by rank
+
+
+_LEAST_LOG_WEIGHT = 40.0  # minus the logarithm of a weight that float32 can still divide by the size of a class
 
 
 class RankWeighting(Weighting):
@@ -376,7 +381,12 @@ class AnchoredSide(RankWeighting):
     tau: float
 
     def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
-        return torch.sigmoid((rank - (1.0 - self.share)) / self.tau)
+        # The hardest rank is at least 1/2. Where even its weight could underflow, it is the unit of all others.
+        if n == 0 or 0.5 - self.share <= _LEAST_LOG_WEIGHT * self.tau:
+            return torch.sigmoid((rank - (1.0 - self.share)) / self.tau)
+        tau = max(self.tau, torch.finfo(rank.dtype).tiny)  # below that a quotient may be infinite
+        log_weight = _log_sigmoid((rank - (1.0 - self.share)) / tau)
+        return (log_weight - log_weight.max()).exp_()
 
 
 @dataclass(frozen=True)

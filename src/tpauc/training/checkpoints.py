@@ -18,7 +18,10 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import secrets
+from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,16 +127,15 @@ def write_atomically(path: str | os.PathLike[str], *parts: bytes | memoryview) -
     ('first second', ['note.txt'])
     """
     target = Path(path)
-    # One name, not a random one: what a kill leaves behind is overwritten by the next save instead of piling up.
-    temporary = target.with_name(target.name + ".tmp")
+    # A name that nobody else has: neither a user's file nor another writer of the same one is in its way.
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "xb") as file:
             for part in parts:
                 file.write(part)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-        _flush_folder(target.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         kept = "; the former file is intact" if target.exists() else ""
@@ -141,6 +143,26 @@ def write_atomically(path: str | os.PathLike[str], *parts: bytes | memoryview) -
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    with suppress(OSError):  # The new file is there, and some file systems cannot do this.
+        _flush_folder(target.parent)
+
+
+def remove_leftovers(*paths: Path) -> None:
+    """Remove what processes that were killed in :func:`write_atomically` left beside the paths; none may be writing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, ".note.txt.0123456789abcdef.tmp").touch()
+    ...     remove_leftovers(Path(folder, "note.txt"))
+    ...     os.listdir(folder)
+    []
+    """
+    for path in paths:
+        for other in path.parent.iterdir():
+            if other.name.startswith(f".{path.name}.") and other.suffix == ".tmp":
+                other.unlink(missing_ok=True)
 
 
 def _flush_folder(folder: Path) -> None:
@@ -156,13 +178,15 @@ def _flush_folder(folder: Path) -> None:
 
 def _check_plain(value: Any, where: str) -> None:
     """Raise at the first value that `torch.load` would refuse, and say where it stands."""
-    if isinstance(value, Mapping):
+    if type(value) in (dict, OrderedDict):
         for key, item in value.items():
-            if not isinstance(key, str | int):
-                raise TypeError(f"keys of {where} must be strings or whole numbers, got {key!r}")
+            if type(key) not in (str, int, bool):
+                raise TypeError(f"keys of {where} must be strings or whole numbers, got {key!r} ({type(key).__name__})")
             _check_plain(item, f"{where}[{key!r}]")
+        for name, item in getattr(value, "__dict__", {}).items():  # such as the _metadata of a model's state
+            _check_plain(item, f"{where}.{name}")
     elif type(value) in (list, tuple):
         for number, item in enumerate(value):
             _check_plain(item, f"{where}[{number}]")
-    elif not isinstance(value, torch.Tensor) and type(value) not in _PLAIN:
+    elif type(value) not in (torch.Tensor, torch.nn.Parameter, *_PLAIN):
         raise TypeError(f"{where} must be a tensor or a plain value to be saved without code, got {value!r:.80}")

@@ -61,7 +61,7 @@ class TrainConfig:
     lr : float, default=1e-3
         Learning rate of the model.
     dual_lr : float, optional
-        Learning rate of the ascent variables of "minimax"; ``lr`` by default.
+        Learning rate of the variables ``a`` (descent) and ``b`` (ascent) of `MinimaxTPAUCLoss`; ``lr`` by default.
     momentum, nesterov : float, bool, default=0.9, True
         Of "sgd" and "minimax".
     weight_decay : float, default=1e-5

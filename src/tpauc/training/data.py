@@ -25,8 +25,10 @@ class Examples(Protocol):
 
     positive: BoolArray
 
-    def batches(self, rows: Iterable[list[int]], *, workers: int = 0) -> Iterator[tuple[Any, torch.Tensor]]:
-        """Yield ``(inputs, labels)`` for every list of row numbers."""
+    def batches(
+        self, rows: Iterable[list[int]], *, workers: int = 0, seed: tuple[int, ...] = ()
+    ) -> Iterator[tuple[Any, torch.Tensor]]:
+        """Yield ``(inputs, labels)`` for every list of row numbers; ``seed`` is that of the workers."""
 
     def in_order(self, rows: range, batch_size: int, *, workers: int = 0) -> Iterator[Any]:
         """Yield the inputs of consecutive rows, ``batch_size`` at a time."""
@@ -68,7 +70,9 @@ class TensorExamples:
         self.positive = _checked(labels, name)
         self._inputs, self._labels = inputs, labels.to(inputs.device)
 
-    def batches(self, rows: Iterable[list[int]], *, workers: int = 0) -> Iterator[tuple[Any, torch.Tensor]]:
+    def batches(
+        self, rows: Iterable[list[int]], *, workers: int = 0, seed: tuple[int, ...] = ()
+    ) -> Iterator[tuple[Any, torch.Tensor]]:
         for batch in rows:
             # Of 512 numbers NumPy makes an array ten times as fast as torch a tensor; index_select is then about
             # twice as fast as inputs[index].
@@ -92,8 +96,10 @@ class DatasetExamples:
         self.positive = _checked(labels if isinstance(labels, torch.Tensor) else torch.as_tensor(labels), name)
         self._name = name
 
-    def batches(self, rows: Iterable[list[int]], *, workers: int = 0) -> Iterator[tuple[Any, torch.Tensor]]:
-        for batch in self._loader(rows, workers):
+    def batches(
+        self, rows: Iterable[list[int]], *, workers: int = 0, seed: tuple[int, ...] = ()
+    ) -> Iterator[tuple[Any, torch.Tensor]]:
+        for batch in self._loader(rows, workers, seed):
             yield _pair(batch, self._name)
 
     def in_order(self, rows: range, batch_size: int, *, workers: int = 0) -> Iterator[Any]:
@@ -101,10 +107,12 @@ class DatasetExamples:
         blocks = (list(range(start, min(start + batch_size, rows.stop))) for start in starts)
         return (inputs for inputs, _ in self.batches(blocks, workers=workers))
 
-    def _loader(self, rows: Iterable[list[int]], workers: int) -> DataLoader[Any]:
+    def _loader(self, rows: Iterable[list[int]], workers: int, seed: tuple[int, ...]) -> DataLoader[Any]:
         # A loader draws a seed for its workers. From a generator of its own, so that making one in the middle of an
-        # epoch, when a run is resumed, does not move the global one.
-        return DataLoader(self._dataset, batch_sampler=rows, num_workers=workers, generator=torch.Generator())
+        # epoch, when a run is resumed, does not move the global one. Unseeded it would start alike every time.
+        generator = torch.Generator()
+        generator.manual_seed(int(np.random.SeedSequence(0, spawn_key=seed).generate_state(1)[0]))
+        return DataLoader(self._dataset, batch_sampler=rows, num_workers=workers, generator=generator)
 
 
 def _pair(item: Any, name: str) -> tuple[Any, Any]:
@@ -165,7 +173,8 @@ def on_device(value: Any, device: torch.device) -> Any:
     device(type='meta')
     """
     if isinstance(value, torch.Tensor):
-        return value.to(device, non_blocking=True)
+        # Towards the CPU it would return before the numbers have arrived.
+        return value.to(device, non_blocking=device.type != "cpu")
     if isinstance(value, Mapping):
         return {key: on_device(item, device) for key, item in value.items()}
     if isinstance(value, tuple | list):

@@ -97,7 +97,8 @@ def fit(
     Parameters
     ----------
     model : nn.Module
-        Makes a logit of each input, of shape ``(n,)`` or ``(n, 1)``.
+        Makes a logit of each input, of shape ``(n,)`` or ``(n, 1)``. It is trained in training mode; of a model given
+        in that mode the submodules that are in evaluation mode (frozen BatchNorm) stay in theirs.
     train, validation : (inputs, labels) or Dataset
         Two tensors with a row for each example, which are indexed a batch at a time, or a map-style data set of pairs
         ``(input, label)``. Labels are 0/1 or -1/1. Without validation data (None) the last model is kept.

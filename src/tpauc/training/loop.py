@@ -101,12 +101,16 @@ class TrainingLoop:
         self.state.begin_epoch()
         sampler, warm = self.state.sampler, self.state.progress.epoch >= self.config.warmup_epochs
         if isinstance(sampler, HardExampleSampler) and warm and not sampler.resuming:
-            sampler.update(self.scorer.scores(self.task.train))
+            scores = self.scorer.scores(self.task.train)
+            if not scores.isfinite().all():
+                raise self.diverged(self.state.progress.step, "scores of the training data are NaN or infinite")
+            sampler.update(scores)
 
     def batches(self) -> Iterator[tuple[Any, torch.Tensor]]:
         """Yield the batches of this process that are left of the epoch, on the device and augmented."""
-        transform, device = self.task.transform, self.fabric.device
-        for inputs, labels in self.task.train.batches(self.state.sampler, workers=self.config.workers):
+        transform, device, config = self.task.transform, self.fabric.device, self.config
+        seed = (config.seed, self.state.progress.epoch, self.fabric.global_rank)
+        for inputs, labels in self.task.train.batches(self.state.sampler, workers=config.workers, seed=seed):
             moved = on_device(inputs, device)
             yield (moved if transform is None else transform(moved, self.state.generator)), labels.to(device)
 
@@ -186,9 +190,9 @@ class TrainingLoop:
         return losses
 
     def diverged(self, step: int, cause: str) -> TrainingDivergedError:
-        """Return the error to raise; step 0 is the last one of the epoch before."""
+        """Return the error to raise; step 0 is the last one of the epoch before, if there is one."""
         epoch, last_step = self.state.progress.epoch, len(self.state.sampler)
-        place = (epoch + 1, step) if step else (epoch, last_step)
+        place = (epoch + 1, step) if step or not epoch else (epoch, last_step)
         return TrainingDivergedError(*place, cause, self.last_checkpoint())
 
     def show(self, loss: float) -> None:
@@ -222,6 +226,8 @@ class TrainingLoop:
             if saved is not None:
                 check_fresh_folder(config.resume, folder.last)
                 self.resume(saved, folder.last)
+                # The session before may have ended between the checkpoint and these.
+                on_first_process(self.fabric, lambda: folder.write_what_follows(saved))
             on_first_process(self.fabric, lambda: write_atomically(folder.config, config.to_json().encode()))
         progress = self.state.progress
         if self.fabric.is_global_zero and config.progress:

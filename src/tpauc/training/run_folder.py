@@ -21,7 +21,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from tpauc.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint, write_atomically
+from tpauc.training.checkpoints import (
+    CheckpointError,
+    load_checkpoint,
+    remove_leftovers,
+    save_checkpoint,
+    write_atomically,
+)
 
 _KIND = "training run"
 
@@ -77,6 +83,7 @@ class RunFolder:
         except BlockingIOError as error:
             self.release()
             raise BlockingIOError(error.errno, f"another process is training in the folder {self.path}") from error
+        remove_leftovers(self.config, self.last, self.best, self.history)
 
     def release(self) -> None:
         """Let others in again."""
@@ -87,6 +94,10 @@ class RunFolder:
     def save(self, state: Mapping[str, Any]) -> None:
         """Write the state of a run, and what follows from its entries ``best`` and ``history``."""
         save_checkpoint(self.last, {"kind": _KIND, "state": dict(state)})
+        self.write_what_follows(state)
+
+    def write_what_follows(self, state: Mapping[str, Any]) -> None:
+        """Write the best weights and the history of a state that is saved."""
         if state["best"] is not None and state["best"]["epoch"] != self._best_written:
             save_checkpoint(self.best, state["best"])
             self._best_written = state["best"]["epoch"]

@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from tpauc.training.checkpoints import CheckpointError
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import Examples
 from tpauc.training.random_state import fits, random_state, seed_all, set_random_state
@@ -97,6 +98,8 @@ class RunState:
             "validation": None if task.validation is None else _rows_of(task.validation),
         }
         self.bare_model = task.model
+        # Frozen BatchNorm, for one. A model that is in evaluation mode as a whole has just been used: it is trained.
+        self._stay_in_eval = [module for module in task.model.modules() if task.model.training and not module.training]
         self.loss: nn.Module = fabric.strategy.precision.convert_module(fabric.to_device(make_loss(task.loss, config)))
         optimizer = make_optimizer(task.model, self.loss, config)
         self.model, self.optimizer = fabric.setup(task.model, optimizer)
@@ -110,6 +113,8 @@ class RunState:
         """Tell the parts which epoch it is."""
         epoch = self.progress.epoch
         self.bare_model.train()
+        for module in self._stay_in_eval:
+            module.training = False
         tell = getattr(self.loss, "set_epoch", None)
         if callable(tell):
             tell(epoch)
@@ -144,7 +149,10 @@ class RunState:
         self.sampler.load_state_dict(state["sampler"])
         self.bare_model.load_state_dict(state["model"])
         self.loss.load_state_dict(state["loss"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        try:
+            self.optimizer.load_state_dict(state["optimizer"])
+        except ValueError as error:  # the model is the same, but more or fewer of its parameters are frozen
+            raise CheckpointError(f"{where} does not fit the parameters that are trained: {error}") from error
         self._fabric.strategy.precision.load_state_dict(state["precision"])
         self.progress = progress_of(state)
         states, rank = state["random"], self._fabric.global_rank

@@ -84,10 +84,17 @@ class VitalSigns:
     def note(self, loss: torch.Tensor) -> None:
         """Note the loss and the gradients of a step, without waiting for them."""
         self._losses.append(loss.detach())
-        gradients = [parameter.grad for _, parameter in self._parameters if parameter.grad is not None]
-        if gradients:
-            # The largest magnitude, not a sum of squares: that may overflow where every value is finite.
-            self._gradients.append(torch.stack(torch._foreach_norm(gradients, math.inf)))
+        if not self._parameters:
+            return
+        found = [_values(parameter.grad) for _, parameter in self._parameters]
+        gradients = [values for values in found if values is not None]
+        # The largest magnitude, not a sum of squares: that may overflow where every value is finite.
+        largest = list(torch._foreach_norm(gradients, math.inf)) if gradients else []
+        if len(gradients) < len(found):
+            # Which parameters have a gradient may change from step to step; the others count as 0.
+            nothing, rest = loss.detach().new_zeros(()), iter(largest)
+            largest = [nothing if values is None else next(rest) for values in found]
+        self._gradients.append(torch.stack(largest))
 
     def read(self, *, several_processes: bool) -> list[float]:
         """Return the losses noted since the last time, averaged over processes, or raise `NonFiniteError`."""
@@ -111,9 +118,15 @@ class VitalSigns:
         return losses
 
     def _gradient_at_fault(self, largest: torch.Tensor, loss: float) -> str:
-        names = [name for name, parameter in self._parameters if parameter.grad is not None]
         number = int((~largest.isfinite()).int().argmax())
-        return f"the gradient of {names[number]!r} is {largest[number].item()}, at a loss of {loss:.6g}"
+        return f"the gradient of {self._parameters[number][0]!r} is {largest[number].item()}, at a loss of {loss:.6g}"
+
+
+def _values(gradient: torch.Tensor | None) -> torch.Tensor | None:
+    """Return the numbers of a gradient, None if there are none."""
+    if gradient is not None and gradient.is_sparse:
+        gradient = gradient.coalesce().values()
+    return None if gradient is None or gradient.numel() == 0 else gradient
 
 
 def first_not_finite(named: Iterable[tuple[str, Any]]) -> str | None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tpauc.validation.values import check_count, check_positive
-
-if TYPE_CHECKING:
-    pass
 
 
 def check_ratio(ratio: Sequence[float], name: str = "ratio") -> tuple[float, float]:

@@ -60,6 +60,8 @@ def _zero_one(labels: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
     if labels.dtype == torch.bool:
         return labels.to(dtype)
+    if labels.dtype in (torch.uint16, torch.uint32, torch.uint64):  # torch can hold them, and do little else with them
+        labels = labels.float()
     if torch.equal(labels, labels.sign().square_()):  # several times as fast as a comparison, which makes booleans
         return labels.to(dtype)
     positive = labels > 0

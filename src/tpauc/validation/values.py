@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+_LOW_PRECISION: dict[str, type[np.floating[Any]]] = {"float16": np.float16, "float32": np.float32}
+
 
 def check_share(value: float, name: str) -> float:
     """Return ``value`` as a float in (0, 1]."""
@@ -32,8 +34,8 @@ def check_open_share(value: float, name: str) -> float:
 def check_number(value: float, name: str) -> float:
     """Return ``value`` as a finite float; strings and booleans are not numbers here.
 
-    NumPy's float16 and float32 are read as they print: ``np.float32(0.7)`` is 0.7, not 0.699999988, so that a share
-    selects as many examples as it says.
+    A float16 or float32 of NumPy or torch is read as NumPy prints it: ``np.float32(0.7)`` is 0.7, not 0.699999988, so
+    that a share selects as many examples as it says.
     """
     scalar = value[()] if isinstance(value, np.ndarray) else value  # an array of shape () holds a number, others do not
     if isinstance(scalar, bool | np.bool_ | str | bytes | np.ndarray):
@@ -50,8 +52,9 @@ def check_number(value: float, name: str) -> float:
 
 
 def _as_printed(scalar: Any) -> float:
-    low_precision = isinstance(scalar, np.float16 | np.float32)
-    return float(np.format_float_scientific(scalar) if low_precision else scalar)
+    # By name: a tensor's type is torch.float32, and torch is not to be imported for a number.
+    kind = _LOW_PRECISION.get(str(getattr(scalar, "dtype", "")).removeprefix("torch."))
+    return float(scalar if kind is None else np.format_float_scientific(kind(float(scalar))))
 
 
 def check_positive(value: float, name: str) -> float:
