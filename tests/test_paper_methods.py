@@ -74,11 +74,11 @@ def test_ours_is_plain_first_and_then_anchored_to_the_region():
     assert loss.epochs == 15
     assert loss.first.objective == loss_of("LogisticAUC").objective
     assert (loss.then.objective.positive, loss.then.objective.negative) == (
-        AnchoredSide(0.3, 0.1),
-        AnchoredSide(0.4, 0.1),
+        AnchoredSide(0.3, 0.3),
+        AnchoredSide(0.4, 0.3),
     )
     assert loss.then.objective.scores == "logit"
-    assert loss_of("anchored", tau=0.3).then.objective.negative == AnchoredSide(0.4, 0.3)
+    assert loss_of("anchored", tau=0.1).then.objective.negative == AnchoredSide(0.4, 0.1)
 
 
 def test_the_class_sizes_reach_the_loss():

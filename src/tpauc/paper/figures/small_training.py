@@ -66,7 +66,7 @@ def parameters_of(method: str, region: Region, budget: Budget) -> dict[str, floa
     >>> parameters_of("TPAUC-Poly", Region(0.3, 0.3), Budget())["exponent"]
     0.03
     >>> parameters_of("anchored", Region(0.3, 0.5), Budget(steps=200))
-    {'alpha': 0.3, 'beta': 0.5, 'plain_epochs': 100, 'tau': 0.1}
+    {'alpha': 0.3, 'beta': 0.5, 'plain_epochs': 100, 'tau': 0.3}
     """
     if method == "CE":
         return {}
