@@ -35,7 +35,7 @@ from tpauc.validation import check_count, check_searchable, check_single, import
 
 TAU_GRID = (0.03, 0.1, 0.3, 1.0)  # from nearly the exact selection to weights within a factor of 2
 _SECONDS_TO_WAIT, _LONGEST_WAIT = 1.0, 60
-_PAUSES = (0.1, 0.3, 0.9)
+_PAUSES = (0.1, 0.3, 0.9)  # seconds between attempts to open a study
 _PROCESS = "process"
 
 
@@ -247,12 +247,14 @@ def _opened_study(optuna: Any, name: str, storage: str) -> Any:
 
 def _created_study(optuna: Any, name: str, storage: str) -> Any:
     """Open a study, or make it; of processes that make it at once all but one fail, and find it a moment later."""
-    for pause in _PAUSES:
+    pauses = list(_PAUSES)
+    while True:
         try:
             return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
         except Exception:  # whatever the driver raises, see above
-            time.sleep(pause)
-    return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
+            if not pauses:
+                raise
+            time.sleep(pauses.pop(0))
 
 
 def _this_process() -> str:
