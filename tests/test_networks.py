@@ -136,6 +136,14 @@ def test_threads_do_not_share_random_numbers(draws):
     assert torch.equal(before, torch.get_rng_state())
 
 
+def test_gpus_that_are_not_in_use_are_left_alone(monkeypatch):
+    for function in ("device_count", "get_rng_state", "set_rng_state", "manual_seed_all"):
+        monkeypatch.setattr(torch.cuda, function, lambda *_: pytest.fail("a GPU was looked at"))
+    x = torch.zeros(4, 3)
+    with training(new_bank(PerceptronBank, 1, x, seeded()), seeded()):
+        torch.rand(1)
+
+
 def test_a_module_with_several_outputs_is_refused():
     with pytest.raises(ValueError, match="the output of model must have shape"):
         ModuleBank(lambda d: nn.Linear(d, 2), 1, 3)(torch.zeros(1, 5, 3))
@@ -153,7 +161,9 @@ def test_an_average_is_made_again_from_its_state():
     banks = [PerceptronBank(2, 4, width=6), PerceptronBank(3, 4, width=6)]
     average = NetworkAverage(banks, torch.rand(5, generator=seeded()), offset=0.7)
     x = torch.randn(9, 4, generator=seeded())
+    before = torch.get_rng_state()
     again = NetworkAverage.of_perceptrons(average.state_dict())
+    assert torch.equal(before, torch.get_rng_state())
     assert torch.equal(again(x), average(x))
     expected = sum(w * z for w, z in zip(average.weights, torch.cat([b(x[None]) for b in banks]), strict=True)) + 0.7
     torch.testing.assert_close(average(x), expected)

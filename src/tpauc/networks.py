@@ -35,7 +35,7 @@ BankMaker = Callable[[int, int], nn.Module]  # number of networks, number of fea
 
 GROUPS = ("plain", "balanced", "region from plain", "region from balanced")  # networks that are trained alike
 
-# There is one global generator for all threads: whoever sets it aside and seeds it must be alone.
+# Modules draw from torch's global generator, one for all threads: whoever sets it aside and seeds it must be alone.
 _ONE_AT_A_TIME = threading.RLock()
 
 
@@ -145,7 +145,8 @@ class NetworkAverage(nn.Module):
     def of_perceptrons(cls, state: dict[str, torch.Tensor]) -> NetworkAverage:
         """Return the average of perceptrons that has the given ``state_dict``."""
         firsts = [value for key, value in state.items() if key.endswith(".weights.0")]
-        average = cls([PerceptronBank(*first.shape) for first in firsts], state["weights"])
+        with seeded(0, torch.device("cpu")):  # first weights are drawn, to be overwritten
+            average = cls([PerceptronBank(*first.shape) for first in firsts], state["weights"])
         average.load_state_dict(state)
         return average
 
@@ -153,9 +154,30 @@ class NetworkAverage(nn.Module):
 def new_bank(make: BankMaker, count: int, x: torch.Tensor, generator: torch.Generator) -> nn.Module:
     """Return a bank for features like ``x``, shape (n, d); its first weights follow from the generator."""
     seed = int(torch.randint(2**31, (), generator=generator))
-    with _ONE_AT_A_TIME, torch.random.fork_rng():  # modules draw their first weights from the global generator
-        torch.manual_seed(seed)
+    with seeded(seed, x.device):
         return make(count, x.shape[1]).to(x)
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Let modules on a device draw what follows from a seed; torch's global generators are left as they were.
+
+    Examples
+    --------
+    >>> with seeded(0, torch.device("cpu")):
+    ...     first = torch.rand(3)
+    >>> with seeded(0, torch.device("cpu")):
+    ...     bool((torch.rand(3) == first).all())
+    True
+    """
+    # Of GPUs, the one in use alone: to look at the generators of all would open a context on each.
+    gpus = [] if device.type == "cpu" else [device]
+    with _ONE_AT_A_TIME, torch.random.fork_rng(gpus):
+        torch.default_generator.manual_seed(seed)
+        for gpu in gpus:
+            state = torch.Generator(gpu).manual_seed(seed).get_state()
+            torch.get_device_module(gpu).set_rng_state(state, gpu)
+        yield
 
 
 @torch.no_grad()
@@ -295,12 +317,9 @@ def _descend(
 
 @contextmanager
 def training(bank: nn.Module, generator: torch.Generator, epoch: int = 0) -> Iterator[None]:
-    """Put a bank in training mode, with random numbers of its layers, such as dropout, that follow from the generator.
-
-    Layers draw from torch's global generator, which is left as it was.
-    """
+    """Put a bank in training mode; random numbers of its layers, such as dropout, follow from the generator."""
     bank.train()
-    with _ONE_AT_A_TIME, torch.random.fork_rng():
-        torch.manual_seed(generator.initial_seed() + epoch)
+    device = next((parameter.device for parameter in bank.parameters()), torch.device("cpu"))
+    with seeded(generator.initial_seed() + epoch, device):
         yield
     bank.eval()
