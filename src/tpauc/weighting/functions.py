@@ -13,23 +13,15 @@ found numerically (`tpauc.duality`).
 | `Polynomial` | t^(1/(gamma-1)) | v^gamma / gamma |
 | `Exponential` | 1 - exp(-gamma t) | ((1-v)(log(1-v) - 1) + 1) / gamma |
 | `Uniform` | 1 | 0 |
-| `Anchored` | by rank inside the class, not by t | - |
-
-Losses start from logits, so a weighting is evaluated from the *hardness logit* ``u`` (``-z`` for a positive, ``z`` for
-a negative) with ``t = sigmoid(u)``. That keeps ``psi`` and its slope exact where ``t`` itself underflows: `Hardness`
-carries all three of ``u``, ``t`` and ``1 - t``, each computed without cancellation.
 """
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 
 from tpauc.duality import (
     Calibration,
@@ -40,60 +32,10 @@ from tpauc.duality import (
     legendre_penalty,
     weight_from_penalty,
 )
-from tpauc.region import Region, hard_mass
 from tpauc.validation import check_positive
+from tpauc.weighting.hardness import Hardness, Weights, constant, log_sigmoid
 
 TensorFunction = Callable[[torch.Tensor], torch.Tensor]
-
-
-@functools.cache
-def _made_once(values: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    with torch.inference_mode(False):
-        return torch.tensor(values, dtype=dtype, device=device)
-
-
-def constant(values: float | tuple[Any, ...], like: torch.Tensor) -> torch.Tensor:
-    """Return numbers as a tensor of the type and device of ``like``, made once; never to be written to.
-
-    On small batches an operation with a Python number takes twice the time of one with a tensor that is there already.
-    """
-    return _made_once(values, like.dtype, like.device)
-
-
-def _log_sigmoid(logit: torch.Tensor) -> torch.Tensor:
-    """Return ``log sigmoid``; `F.logsigmoid` fills a second buffer for its gradient, which on large batches costs."""
-    return F.softplus(logit, beta=-1.0, threshold=40.0)  # exp(-40) is below the rounding of 40 in float64
-
-
-class Hardness(NamedTuple):
-    """The hardness of examples in the three forms that formulas need, each of shape (n,)."""
-
-    logit: torch.Tensor
-    value: torch.Tensor  # sigmoid(logit)
-    rest: torch.Tensor  # 1 - value, as sigmoid(-logit)
-
-    @classmethod
-    def of(cls, logit: torch.Tensor) -> Hardness:
-        """Return all three forms of the given hardness logits."""
-        return cls(logit, torch.sigmoid(logit), torch.neg(logit).sigmoid_())
-
-
-class Weights(NamedTuple):
-    """Weights ``w`` of examples and how they turn with the hardness logit: ``dw/du = (1 - t) (elasticity w + bend)``.
-
-    A power ``t^e`` has elasticity ``e`` and no bend; a weight without gradient has neither. ``bend`` None stands for 0.
-    """
-
-    value: torch.Tensor
-    elasticity: float = 0.0
-    bend: torch.Tensor | None = None
-
-    def slope(self) -> torch.Tensor | None:
-        """Return ``elasticity w + bend``, the derivative up to the factor ``1 - t``; None for 0."""
-        if self.elasticity == 0.0:
-            return self.bend
-        slope = self.value * self.elasticity
-        return slope if self.bend is None else slope.add_(self.bend)
 
 
 class Weighting(ABC):
@@ -244,7 +186,7 @@ class Polynomial(WeightingFunction):
     def weigh(self, hardness: Hardness) -> Weights:
         # From the logit: sigmoid(-200) is 0 in float32, yet with exponent 0.01 its weight is exp(-2).
         exponent = constant(self.exponent, hardness.logit)
-        return Weights(_log_sigmoid(hardness.logit).mul_(exponent).exp_(), elasticity=self.exponent)
+        return Weights(log_sigmoid(hardness.logit).mul_(exponent).exp_(), elasticity=self.exponent)
 
 
 @dataclass(frozen=True)
@@ -341,107 +283,6 @@ class FromPenalty(WeightingFunction):
 
     def calibration(self) -> Calibration:
         return calibration_of_penalty(self.phi)
-
-
-# ------------------------------------------------------------------------------------------------- weights by rank
-
-
-_LEAST_LOG_WEIGHT = 40.0  # minus the logarithm of a weight that float32 can still divide by the size of a class
-
-
-class RankWeighting(Weighting):
-    """Weights by rank inside the class, without gradient: the same for every increasing transform of the scores."""
-
-    def __call__(self, hardness: torch.Tensor) -> torch.Tensor:
-        """Return the weights of the examples of one class, given their hardness or anything that orders them alike."""
-        weight = self.of_rank(mid_ranks(hardness), hardness.shape[-1])
-        return weight / weight.mean().clamp_min(torch.finfo(weight.dtype).tiny)
-
-    @abstractmethod
-    def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
-        """Return the weight, up to a factor, of rank ``rank`` in (0, 1) among ``n``; near 1 is the hardest."""
-
-    def weigh(self, hardness: Hardness) -> Weights:
-        return Weights(self(hardness.logit))
-
-
-def mid_ranks(hardness: torch.Tensor) -> torch.Tensor:
-    """Return ranks in (0, 1), the hardest near 1; examples of equal hardness share the middle of their ranks."""
-    ordered = hardness.detach().sort().values
-    below = torch.searchsorted(ordered, hardness.detach())
-    up_to = torch.searchsorted(ordered, hardness.detach(), right=True)
-    return (below + up_to).to(hardness.dtype) / (2 * max(hardness.shape[-1], 1))
-
-
-@dataclass(frozen=True)
-class AnchoredSide(RankWeighting):
-    """One class of `Anchored`: ``sigmoid((rank - (1 - share)) / tau)``."""
-
-    share: float
-    tau: float
-
-    def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
-        # The hardest rank is at least 1/2. Where even its weight could underflow, it is the unit of all others.
-        if n == 0 or 0.5 - self.share <= _LEAST_LOG_WEIGHT * self.tau:
-            return torch.sigmoid((rank - (1.0 - self.share)) / self.tau)
-        tau = max(self.tau, torch.finfo(rank.dtype).tiny)  # below that a quotient may be infinite
-        log_weight = _log_sigmoid((rank - (1.0 - self.share)) / tau)
-        return (log_weight - log_weight.max()).exp_()
-
-
-@dataclass(frozen=True)
-class TruncatedSide(RankWeighting):
-    """One class of a truncated loss: 1 for the ``floor(n * share)`` hardest examples, at least one, 0 for the rest."""
-
-    share: float
-
-    def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
-        weight = torch.zeros_like(rank)
-        if n:
-            weight[rank.topk(max(1, hard_mass(n, self.share))).indices] = 1.0
-        return weight
-
-
-@dataclass(frozen=True)
-class Anchored(Weighting):
-    """Weights anchored to the region: by rank inside the class instead of by absolute score.
-
-    A positive of rank ``r`` in (0, 1), 1 the hardest, weighs ``sigmoid((r - (1 - alpha)) / tau)``, a negative likewise
-    with ``beta``; the weights of a class are scaled to mean 1 and carry no gradient. The region enters directly, there
-    is no gamma to search, and ``tau -> 0`` is the exact selection of the region.
-
-    Parameters
-    ----------
-    alpha, beta : float
-        The region, as in `tpauc.Region`.
-    tau : float, default=0.1
-        Width of the border, as a share of the class.
-
-    Examples
-    --------
-    >>> hardness = torch.tensor([0.1, 0.4, 0.6, 0.9])
-    >>> Anchored(alpha=0.5, beta=0.5, tau=0.1).for_positives()(hardness)
-    tensor([0.0460, 0.4454, 1.5546, 1.9540])
-    """
-
-    alpha: float
-    beta: float
-    tau: float = 0.1
-
-    def __post_init__(self) -> None:
-        region = Region(self.alpha, self.beta)
-        object.__setattr__(self, "alpha", region.alpha)
-        object.__setattr__(self, "beta", region.beta)
-        object.__setattr__(self, "tau", check_positive(self.tau, "tau"))
-
-    def weigh(self, hardness: Hardness) -> Weights:
-        raise TypeError("Anchored weighs each class by its own share: call for_positives() or for_negatives() first")
-
-    def for_positives(self) -> Weighting:
-        return AnchoredSide(self.alpha, self.tau)
-
-    def for_negatives(self) -> Weighting:
-        return AnchoredSide(self.beta, self.tau)
 
 
 def as_weighting(weighting: Weighting | TensorFunction, name: str = "weighting") -> Weighting:

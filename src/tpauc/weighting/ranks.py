@@ -1,0 +1,113 @@
+"""Weightings by rank inside the class, without gradient: the region itself says which examples count.
+
+`Anchored` has a soft border of the region; a truncated loss has a sharp one (`TruncatedSide`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+
+from tpauc.region import Region, hard_mass
+from tpauc.validation import check_positive
+from tpauc.weighting.functions import Weighting
+from tpauc.weighting.hardness import Hardness, Weights, log_sigmoid
+
+_LEAST_LOG_WEIGHT = 40.0  # minus the logarithm of a weight that float32 can still divide by the size of a class
+
+
+class RankWeighting(Weighting):
+    """Weights by rank inside the class, without gradient: the same for every increasing transform of the scores."""
+
+    def __call__(self, hardness: torch.Tensor) -> torch.Tensor:
+        """Return the weights of the examples of one class, given their hardness or anything that orders them alike."""
+        weight = self.of_rank(mid_ranks(hardness), hardness.shape[-1])
+        return weight / weight.mean().clamp_min(torch.finfo(weight.dtype).tiny)
+
+    @abstractmethod
+    def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
+        """Return the weight, up to a factor, of rank ``rank`` in (0, 1) among ``n``; near 1 is the hardest."""
+
+    def weigh(self, hardness: Hardness) -> Weights:
+        return Weights(self(hardness.logit))
+
+
+def mid_ranks(hardness: torch.Tensor) -> torch.Tensor:
+    """Return ranks in (0, 1), the hardest near 1; examples of equal hardness share the middle of their ranks."""
+    ordered = hardness.detach().sort().values
+    below = torch.searchsorted(ordered, hardness.detach())
+    up_to = torch.searchsorted(ordered, hardness.detach(), right=True)
+    return (below + up_to).to(hardness.dtype) / (2 * max(hardness.shape[-1], 1))
+
+
+@dataclass(frozen=True)
+class AnchoredSide(RankWeighting):
+    """One class of `Anchored`: ``sigmoid((rank - (1 - share)) / tau)``."""
+
+    share: float
+    tau: float
+
+    def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
+        # The hardest rank is at least 1/2. Where even its weight could underflow, it is the unit of all others.
+        if n == 0 or 0.5 - self.share <= _LEAST_LOG_WEIGHT * self.tau:
+            return torch.sigmoid((rank - (1.0 - self.share)) / self.tau)
+        tau = max(self.tau, torch.finfo(rank.dtype).tiny)  # below that a quotient may be infinite
+        log_weight = log_sigmoid((rank - (1.0 - self.share)) / tau)
+        return (log_weight - log_weight.max()).exp_()
+
+
+@dataclass(frozen=True)
+class TruncatedSide(RankWeighting):
+    """One class of a truncated loss: 1 for the ``floor(n * share)`` hardest examples, at least one, 0 for the rest."""
+
+    share: float
+
+    def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
+        weight = torch.zeros_like(rank)
+        if n:
+            weight[rank.topk(max(1, hard_mass(n, self.share))).indices] = 1.0
+        return weight
+
+
+@dataclass(frozen=True)
+class Anchored(Weighting):
+    """Weights anchored to the region: by rank inside the class instead of by absolute score.
+
+    A positive of rank ``r`` in (0, 1), 1 the hardest, weighs ``sigmoid((r - (1 - alpha)) / tau)``, a negative likewise
+    with ``beta``; the weights of a class are scaled to mean 1 and carry no gradient. The region enters directly, there
+    is no gamma to search, and ``tau -> 0`` is the exact selection of the region.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        The region, as in `tpauc.Region`.
+    tau : float, default=0.1
+        Width of the border, as a share of the class.
+
+    Examples
+    --------
+    >>> hardness = torch.tensor([0.1, 0.4, 0.6, 0.9])
+    >>> Anchored(alpha=0.5, beta=0.5, tau=0.1).for_positives()(hardness)
+    tensor([0.0460, 0.4454, 1.5546, 1.9540])
+    """
+
+    alpha: float
+    beta: float
+    tau: float = 0.1
+
+    def __post_init__(self) -> None:
+        region = Region(self.alpha, self.beta)
+        object.__setattr__(self, "alpha", region.alpha)
+        object.__setattr__(self, "beta", region.beta)
+        object.__setattr__(self, "tau", check_positive(self.tau, "tau"))
+
+    def weigh(self, hardness: Hardness) -> Weights:
+        raise TypeError("Anchored weighs each class by its own share: call for_positives() or for_negatives() first")
+
+    def for_positives(self) -> Weighting:
+        return AnchoredSide(self.alpha, self.tau)
+
+    def for_negatives(self) -> Weighting:
+        return AnchoredSide(self.beta, self.tau)
