@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tpauc.commands.text_files import SEPARATORS, Wanted, read_text, text_names
 from tpauc.validation import (
     UsageError,
     check_columns,
@@ -33,25 +34,14 @@ from tpauc.validation import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
-WRITABLE = (*_SEPARATORS, *_PARQUET)
+WRITABLE = (*SEPARATORS, *_PARQUET)
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
-
-
-class _Wanted(NamedTuple):
-    """Columns to read; what those of a text file must hold, and those to take from it as they are written."""
-
-    columns: list[str]
-    numbers: Sequence[str]
-    flags: Sequence[str]
-    texts: Sequence[str]
-    copied: Sequence[str]
 
 
 class _Format(NamedTuple):
     names: Callable[[Path], list[str]]
-    read: Callable[[Path, _Wanted], pa.Table]
+    read: Callable[[Path, Wanted], pa.Table]
 
 
 def column_names(path: Path) -> list[str]:
@@ -114,7 +104,7 @@ def read_table(
     chosen = found if columns is None else list(columns)
     check_columns(chosen, found, path)
     with _clear_errors(path):
-        table = _format_of(path).read(path, _Wanted(chosen, numbers, flags, texts, copied))
+        table = _format_of(path).read(path, Wanted(chosen, numbers, flags, texts, copied))
     if table.num_rows == 0:
         raise ValueError(f"{path} has no rows")
     return table
@@ -145,113 +135,6 @@ def _clear_errors(path: Path) -> Iterator[None]:
         raise ValueError(f"{path} cannot be read: {reason}") from error
 
 
-# ------------------------------------------------------------------------------------------------------ CSV and TSV
-
-
-def _text_names(path: Path) -> list[str]:
-    from pyarrow import csv
-
-    with csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=_separator(path))) as reader:
-        names: list[str] = reader.schema.names
-        return names
-
-
-def _read_text(path: Path, wanted: _Wanted) -> pa.Table:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    names = _text_names(path)
-    last = names[-1]
-    columns = [name for name in wanted.columns if name not in wanted.copied]
-    types = {
-        **dict.fromkeys(wanted.numbers, pa.float64()),
-        **dict.fromkeys(wanted.flags, pa.bool_()),
-        **dict.fromkeys(wanted.texts, pa.string()),
-    }
-    if last not in columns:
-        # Only there can a quote that is never closed be seen; bytes, because it may be in any encoding.
-        columns, types = [*columns, last], types | {last: pa.binary()}
-    convert = csv.ConvertOptions(include_columns=columns, column_types=types, strings_can_be_null=True)
-    table = _parsed(path, names, convert)
-    _check_quotes_closed(path, table[last])
-    if wanted.copied:
-        # pyarrow knows words for missing values in all columns or in none, so these are read for themselves.
-        as_written = csv.ConvertOptions(
-            include_columns=wanted.copied,
-            column_types=dict.fromkeys(wanted.copied, pa.string()),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        )
-        copied = _parsed(path, names, as_written)
-        table = pa.table({name: (copied if name in wanted.copied else table)[name] for name in wanted.columns})
-    table = table.select(wanted.columns)
-    if binary := [field.name for field in table.schema if pa.types.is_binary(field.type)]:
-        raise ValueError(f"column {binary[0]!r} is not UTF-8 text; save it as UTF-8")
-    return table
-
-
-def _parsed(path: Path, names: Sequence[str], convert: Any) -> pa.Table:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    # In a single column a blank line is a missing value: without it scores would not line up with the file.
-    alone = len(names) == 1
-    start = csv.ReadOptions(skip_rows=_blank_lines_above(path) if alone else 0)
-    options = {"delimiter": _separator(path), "ignore_empty_lines": not alone}
-    try:
-        try:
-            table = csv.read_csv(path, start, csv.ParseOptions(**options), convert)
-        except pa.ArrowInvalid as error:
-            if "conversion error" in str(error):
-                raise
-            # Line breaks inside quotes look like broken rows to the fast way of reading.
-            table = csv.read_csv(path, start, csv.ParseOptions(**options, newlines_in_values=True), convert)
-    except pa.ArrowInvalid as error:
-        reason = re.sub(r"In CSV column #(\d+)", lambda found: f"column {names[int(found[1])]!r}", str(error))
-        raise ValueError(reason) from error
-    return table.slice(0, table.num_rows - 1) if alone and _ends_blank(path) else table
-
-
-def _blank_lines_above(path: Path) -> int:
-    """Return how many blank lines there are before the header."""
-    with open(path, "rb") as file:
-        start = file.read(1 << 16).removeprefix(b"\xef\xbb\xbf")
-    return next((number for number, line in enumerate(start.splitlines()) if line), 0)
-
-
-def _ends_blank(path: Path) -> bool:
-    with open(path, "rb") as file:
-        file.seek(max(0, path.stat().st_size - 4))
-        return file.read().splitlines()[-1:] == [b""]
-
-
-def _separator(path: Path) -> str:
-    """Return what separates the columns, after a look at the first bytes."""
-    with open(path, "rb") as file:
-        start = file.read(1 << 16)
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ValueError("it is UTF-16 text; save it as UTF-8")
-    if b"\x00" in start:
-        raise ValueError("it is not a text file, in spite of its name")
-    header = start.split(b"\n", 1)[0]
-    semicolons = path.suffix.lower() == ".csv" and b"," not in header and b";" in header
-    return ";" if semicolons else _SEPARATORS[path.suffix.lower()]
-
-
-def _check_quotes_closed(path: Path, last_column: pa.ChunkedArray) -> None:
-    """Raise if a quote that is never closed has swallowed the rest of the file."""
-    last = last_column[-1].as_py() if len(last_column) else None
-    if isinstance(last, bytes):
-        last = last.decode(errors="replace")
-    if isinstance(last, str) and "\n" in last:
-        with open(path, "rb") as file:
-            file.seek(max(0, path.stat().st_size - 16))
-            closed = file.read().rstrip().endswith(b'"')
-        if not closed:
-            raise ValueError(f"the quote before {last[:20]!r} is never closed")
-
-
 # ------------------------------------------------------------------------------------------------- Parquet and NPZ
 
 
@@ -262,7 +145,7 @@ def _parquet_names(path: Path) -> list[str]:
     return names
 
 
-def _read_parquet(path: Path, wanted: _Wanted) -> pa.Table:
+def _read_parquet(path: Path, wanted: Wanted) -> pa.Table:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
@@ -273,7 +156,7 @@ def _npz_names(path: Path) -> list[str]:
     return list(_npz_columns(path))
 
 
-def _read_npz(path: Path, wanted: _Wanted) -> pa.Table:
+def _read_npz(path: Path, wanted: Wanted) -> pa.Table:
     import pyarrow as pa
 
     found = _npz_columns(path)
@@ -303,9 +186,9 @@ def _npz_columns(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     return columns
 
 
-_TEXT_FORMAT, _PARQUET_FORMAT = _Format(_text_names, _read_text), _Format(_parquet_names, _read_parquet)
+_TEXT_FORMAT, _PARQUET_FORMAT = _Format(text_names, read_text), _Format(_parquet_names, _read_parquet)
 _FORMATS = {
-    **dict.fromkeys(_SEPARATORS, _TEXT_FORMAT),
+    **dict.fromkeys(SEPARATORS, _TEXT_FORMAT),
     **dict.fromkeys(_PARQUET, _PARQUET_FORMAT),
     ".npz": _Format(_npz_names, _read_npz),
 }
@@ -341,5 +224,5 @@ def write_table(path: Path, table: pa.Table) -> None:
     if suffix in _PARQUET:
         parquet.write_table(table, buffer)
     else:
-        csv.write_csv(table, buffer, csv.WriteOptions(delimiter=_SEPARATORS[suffix]))
+        csv.write_csv(table, buffer, csv.WriteOptions(delimiter=SEPARATORS[suffix]))
     write_atomically(path, buffer.getbuffer())

@@ -1,0 +1,133 @@
+"""CSV and TSV files, read by pyarrow, with care for what it would pass over in silence.
+
+What this adds: semicolons as separators; blank lines of a single column, which are rows; line breaks inside quotes, and
+quotes that are never closed; columns copied as they are written; errors that name the column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+
+
+class Wanted(NamedTuple):
+    """Columns to read; what those of a text file must hold, and those to take from it as they are written."""
+
+    columns: list[str]
+    numbers: Sequence[str]
+    flags: Sequence[str]
+    texts: Sequence[str]
+    copied: Sequence[str]
+
+
+def text_names(path: Path) -> list[str]:
+    """Return the names of the columns in a text file."""
+    from pyarrow import csv
+
+    with csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=_separator(path))) as reader:
+        names: list[str] = reader.schema.names
+        return names
+
+
+def read_text(path: Path, wanted: Wanted) -> pa.Table:
+    """Return the wanted columns of a text file."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names = text_names(path)
+    last = names[-1]
+    columns = [name for name in wanted.columns if name not in wanted.copied]
+    types = {
+        **dict.fromkeys(wanted.numbers, pa.float64()),
+        **dict.fromkeys(wanted.flags, pa.bool_()),
+        **dict.fromkeys(wanted.texts, pa.string()),
+    }
+    if last not in columns:
+        # Only there can a quote that is never closed be seen; bytes, because it may be in any encoding.
+        columns, types = [*columns, last], types | {last: pa.binary()}
+    convert = csv.ConvertOptions(include_columns=columns, column_types=types, strings_can_be_null=True)
+    table = _parsed(path, names, convert)
+    _check_quotes_closed(path, table[last])
+    if wanted.copied:
+        # pyarrow knows words for missing values in all columns or in none, so these are read for themselves.
+        as_written = csv.ConvertOptions(
+            include_columns=wanted.copied,
+            column_types=dict.fromkeys(wanted.copied, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+        copied = _parsed(path, names, as_written)
+        table = pa.table({name: (copied if name in wanted.copied else table)[name] for name in wanted.columns})
+    table = table.select(wanted.columns)
+    if binary := [field.name for field in table.schema if pa.types.is_binary(field.type)]:
+        raise ValueError(f"column {binary[0]!r} is not UTF-8 text; save it as UTF-8")
+    return table
+
+
+def _parsed(path: Path, names: Sequence[str], convert: Any) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    # In a single column a blank line is a missing value: without it scores would not line up with the file.
+    alone = len(names) == 1
+    start = csv.ReadOptions(skip_rows=_blank_lines_above(path) if alone else 0)
+    options = {"delimiter": _separator(path), "ignore_empty_lines": not alone}
+    try:
+        try:
+            table = csv.read_csv(path, start, csv.ParseOptions(**options), convert)
+        except pa.ArrowInvalid as error:
+            if "conversion error" in str(error):
+                raise
+            # Line breaks inside quotes look like broken rows to the fast way of reading.
+            table = csv.read_csv(path, start, csv.ParseOptions(**options, newlines_in_values=True), convert)
+    except pa.ArrowInvalid as error:
+        reason = re.sub(r"In CSV column #(\d+)", lambda found: f"column {names[int(found[1])]!r}", str(error))
+        raise ValueError(reason) from error
+    return table.slice(0, table.num_rows - 1) if alone and _ends_blank(path) else table
+
+
+def _blank_lines_above(path: Path) -> int:
+    """Return how many blank lines there are before the header."""
+    with open(path, "rb") as file:
+        start = file.read(1 << 16).removeprefix(b"\xef\xbb\xbf")
+    return next((number for number, line in enumerate(start.splitlines()) if line), 0)
+
+
+def _ends_blank(path: Path) -> bool:
+    with open(path, "rb") as file:
+        file.seek(max(0, path.stat().st_size - 4))
+        return file.read().splitlines()[-1:] == [b""]
+
+
+def _separator(path: Path) -> str:
+    """Return what separates the columns, after a look at the first bytes."""
+    with open(path, "rb") as file:
+        start = file.read(1 << 16)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ValueError("it is UTF-16 text; save it as UTF-8")
+    if b"\x00" in start:
+        raise ValueError("it is not a text file, in spite of its name")
+    header = start.split(b"\n", 1)[0]
+    semicolons = path.suffix.lower() == ".csv" and b"," not in header and b";" in header
+    return ";" if semicolons else SEPARATORS[path.suffix.lower()]
+
+
+def _check_quotes_closed(path: Path, last_column: pa.ChunkedArray) -> None:
+    """Raise if a quote that is never closed has swallowed the rest of the file."""
+    last = last_column[-1].as_py() if len(last_column) else None
+    if isinstance(last, bytes):
+        last = last.decode(errors="replace")
+    if isinstance(last, str) and "\n" in last:
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - 16))
+            closed = file.read().rstrip().endswith(b'"')
+        if not closed:
+            raise ValueError(f"the quote before {last[:20]!r} is never closed")

@@ -1,0 +1,268 @@
+"""Columns of a table as labels, scores and features."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tpauc.commands.features import MOST_CATEGORIES, FeatureColumns, read_features
+from tpauc.commands.labels import labels_of
+from tpauc.commands.score_files import read_scores
+from tpauc.validation import UsageError
+
+
+def written(folder, name, contents):
+    path = folder / name
+    path.write_text(contents)
+    return path
+
+
+# ----------------------------------------------------------------------------------------------------------- labels
+
+
+@pytest.mark.parametrize(
+    ("values", "typed", "positive_value"),
+    [
+        ([1, 0, 1], None, 1),
+        ([1.0, 0.0, 1.0], None, 1.0),
+        ([1, -1, 1], None, 1),
+        ([True, False, True], None, True),
+        (["yes", "no", "yes"], "yes", "yes"),
+        ([2, 1, 2], "2", 2),
+        ([2.0, 1.0, 2.0], "2", 2.0),
+        ([2.0, 1.0, 2.0], "2.0", 2.0),
+        ([0, 1, 0], "0", 0),
+        ([True, False, True], "true", True),
+        ([True, False, True], "1", True),
+    ],
+)
+def test_which_value_is_positive(values, typed, positive_value):
+    labels = labels_of(pa.chunked_array([values]), "column 'y'", positive=typed)
+    assert labels.positive.tolist() == [True, False, True]
+    assert (labels.positive_value, labels.negative_value) == (positive_value, values[1])
+    assert (labels.n_positive, labels.n_negative) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "other", "expected"),
+    [([0, 1], 1.0, 1), ([0.0, 1.0], 1, 1.0), ([0, 1], True, 1), ([False, True], 1.0, True), (["0", "1"], 1, "1")],
+)
+def test_the_positive_value_of_another_table(values, other, expected):
+    labels = labels_of(pa.chunked_array([values]), "column 'y'", positive=other)
+    assert labels.positive.tolist() == [False, True]
+    assert (labels.positive_value, type(labels.positive_value)) == (expected, type(expected))
+
+
+def test_categories_are_labels_too():
+    column = pa.chunked_array([pa.array(["a", "b", "a"]).dictionary_encode()])
+    assert labels_of(column, "y", positive="b").positive.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(("values", "typed"), [([0, 1, 1], None), ([-1, 1, 1], None), (["a", "b", "b"], "b")])
+def test_labels_in_many_chunks(values, typed):
+    whole = pa.chunked_array([values * 1000])
+    cut = pa.chunked_array([whole.chunk(0).slice(start, 7) for start in range(0, 3000, 7)])
+    expected = np.array([False, True, True] * 1000)
+    for column in (whole, cut):
+        np.testing.assert_array_equal(labels_of(column, "y", positive=typed).positive, expected)
+
+
+def test_zero_one_in_one_chunk_and_minus_one_in_another_are_three_values():
+    with pytest.raises(ValueError, match="found 3: -1, 0, 1"):
+        labels_of(pa.chunked_array([[0, 1], [-1, 1]]), "column 'y'")
+
+
+@pytest.mark.parametrize(
+    ("values", "typed", "usage", "message"),
+    [
+        (["yes", "no"], None, True, "column 'y' holds 'no', 'yes'; say with --positive which"),
+        ([1, 2], None, True, "column 'y' holds 1, 2; say with --positive"),
+        (["yes", "no"], "Yes", True, "--positive must be one of the values of column 'y', 'no', 'yes', got 'Yes'"),
+        ([0, 1, 2], None, False, "column 'y' must have two values, one for each class, found 3: 0, 1, 2"),
+        (["a", "b", "c"], "a", False, "must have two values"),
+        (list(range(30)), None, False, r"found 30: 0, 1, .*, \.\.\.$"),
+        ([1, 1], None, False, "column 'y' has one value only, 1; both classes are needed"),
+        ([0, None, 1], None, False, "column 'y' has no value in 1 of 3 rows, the first is row 2"),
+        ([0.0, 1.0, float("nan")], None, False, "column 'y' has no value in 1 of 3 rows, the first is row 3"),
+    ],
+)
+def test_labels_that_are_refused(values, typed, usage, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        labels_of(pa.chunked_array([values]), "column 'y'", positive=typed)
+    assert isinstance(caught.value, UsageError) == usage
+
+
+# ----------------------------------------------------------------------------------------------------------- scores
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("y,s\n1,0.5\n0,NaN\n", "column 's' has no value in 1 of 2 rows, the first is row 2"),
+        ("y,s\n1,0.5\n0,\n", "column 's' has no value"),
+        ("y,s\n1,inf\n0,1\n", "column 's' must be finite"),
+        ("y,s\n1,high\n0,1\n", "column 's': .*invalid value 'high'"),
+    ],
+)
+def test_scores_that_are_refused(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        read_scores(written(tmp_path, "scores.csv", text), "y", ["s"])
+
+
+def test_scores_of_a_binary_file_that_are_refused(tmp_path):
+    for values, message in (
+        (["low", "high"], "column 's' must hold real numbers"),
+        ([0.5, np.nan], "column 's' must be finite, found 1 NaN"),
+        ([True, False], "column 's' must hold real numbers"),
+    ):
+        parquet.write_table(pa.table({"y": [0, 1], "s": values}), tmp_path / "scores.parquet")
+        with pytest.raises(ValueError, match=message):
+            read_scores(tmp_path / "scores.parquet", "y", ["s"])
+
+
+def test_scores_of_all_kinds_of_numbers(tmp_path):
+    columns = {"int": pa.array([3, 1], pa.int16()), "float": pa.array([3, 1], pa.float32())}
+    columns["decimal"] = pa.array([3, 1], pa.int8()).cast(pa.decimal128(5))
+    parquet.write_table(pa.table({"y": [1, 0]} | columns), tmp_path / "scores.parquet", row_group_size=1)
+    for values in read_scores(tmp_path / "scores.parquet", "y", list(columns)).scores.values():
+        np.testing.assert_array_equal(values, [3.0, 1.0])
+
+
+def test_a_column_cannot_be_two_things(tmp_path):
+    path = written(tmp_path, "scores.csv", "y,s\n1,1\n0,1\n")
+    for columns in (["s", "s"], ["y"]):
+        with pytest.raises(UsageError, match="--label and --score must name different columns"):
+            read_scores(path, "y", columns)
+
+
+# --------------------------------------------------------------------------------------------------------- features
+
+
+def test_kinds_of_columns():
+    table = pa.table(
+        {
+            "whole": pa.array([1, 2, None], pa.int8()),
+            "decimal": pa.array([1, 2, 3], pa.int8()).cast(pa.decimal128(5)),
+            "text": ["x", None, "y"],
+            "flag": [True, None, False],
+            "category": pa.array([7, 7, 8]).dictionary_encode(),
+            "empty": pa.nulls(3),
+            "target": [0, 1, 0],
+            "id": [1, 2, 3],
+        }
+    )
+    columns = FeatureColumns.of(table, leave_out=["target", "id"])
+    assert columns == FeatureColumns(("whole", "decimal"), ("text", "category"), ("flag",), ("empty",))
+    frame = columns.frame(table)
+    assert list(frame.columns) == ["whole", "decimal", "text", "category", "flag"]
+    assert frame["text"].tolist() == ["x", None, "y"]
+    assert frame["flag"].tolist() == ["true", None, "false"]
+    assert frame["category"].tolist() == ["7", "7", "8"]
+    np.testing.assert_array_equal(frame["whole"], [1.0, 2.0, np.nan])
+
+
+def test_missing_and_unknown_values_become_numbers():
+    training = pa.table({"number": [1.0, None, 3.0, 8.0], "town": ["Ulm", "Bonn", None, "Ulm"]})
+    columns = FeatureColumns.of(training, leave_out=[])
+    preprocessing = columns.preprocessing()
+    X = preprocessing.fit_transform(columns.frame(training))
+    names = [name.split("__")[1] for name in preprocessing.get_feature_names_out()]
+    assert names == ["number", "missingindicator_number", "town_(missing)", "town_Bonn", "town_Ulm"]
+    np.testing.assert_array_equal(X, [[1, 0, 0, 0, 1], [3, 1, 0, 1, 0], [3, 0, 1, 0, 0], [8, 0, 0, 0, 1]])
+    other = pa.table({"number": [None], "town": ["Rome"]})
+    np.testing.assert_array_equal(preprocessing.transform(columns.frame(other)), [[3, 1, 0, 0, 0]])
+
+
+def test_rare_and_unknown_categories_share_a_feature():
+    names = [str(number) for number in range(MOST_CATEGORIES + 50)]
+    training = pa.table({"name": names * 2 + names[:10]})
+    columns = FeatureColumns.of(training, leave_out=[])
+    preprocessing = columns.preprocessing().fit(columns.frame(training))
+    unknown = preprocessing.transform(columns.frame(pa.table({"name": ["never seen"]})))
+    assert unknown.shape == (1, MOST_CATEGORIES)
+    assert unknown[0, -1] == unknown.sum() == 1
+
+
+def test_a_column_may_be_empty_in_the_training_rows():
+    columns = FeatureColumns(("number",), (), ())
+    empty = columns.frame(pa.table({"number": pa.nulls(3, pa.float64())}))
+    assert np.isfinite(columns.preprocessing().fit_transform(empty)).all()
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"day": pa.array([0, 1], pa.date32())}, r"column 'day' holds date32\[day\], .* --drop 'day'"),
+        ({"list": [[1], [2]]}, "column 'list' holds list"),
+        ({"price": ["1,5", "-2,25"]}, r"column 'price' holds numbers with a decimal comma \('1,5'\)"),
+        ({"price": ["2", "1,5", "+3"]}, r"column 'price' holds numbers with a decimal comma \('1,5'\)"),
+        (
+            {"key": [1, 2**53 + 1]},
+            r"column 'key' holds integers beyond 2\*\*53, such as 9007.*, leave it out with --drop",
+        ),
+        ({"key": [-(2**60), None]}, r"column 'key' holds integers beyond 2\*\*53, such as -1152921504606846976"),
+        ({"empty": pa.nulls(2)}, "no column is left to learn from"),
+    ],
+)
+def test_columns_that_are_refused(table, message):
+    with pytest.raises(ValueError, match=message):
+        FeatureColumns.of(pa.table(table), leave_out=[])
+
+
+@pytest.mark.parametrize("codes", [["2", "3"], ["1,5", "x"], ["1,5", "1,2,3"]])
+def test_codes_are_no_numbers_with_a_decimal_comma(codes):
+    assert FeatureColumns.of(pa.table({"code": codes}), leave_out=[]).texts == ("code",)
+
+
+def test_large_integers():
+    training = pa.table({"x": [-(2**53), 2**53], "category": pa.array([2**60, 2]).dictionary_encode()})
+    columns = FeatureColumns.of(training, leave_out=[])
+    assert columns.numbers == ("x",)
+    other = pa.table({"x": [2**60 + 1, None], "category": ["2", "3"]})
+    np.testing.assert_array_equal(columns.frame(other)["x"], [2.0**60, np.nan])
+
+
+def test_infinite_features_are_refused():
+    with pytest.raises(ValueError, match="column 'x' has infinite values in 1 rows, the first is row 2"):
+        FeatureColumns(("x",), (), ()).frame(pa.table({"x": [1.0, np.inf]}))
+
+
+def test_text_in_a_column_of_numbers_is_refused():
+    with pytest.raises(ValueError, match="column 'x' must hold numbers, as it did in training"):
+        FeatureColumns(("x",), (), ()).frame(pa.table({"x": ["one"]}))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [[1, 0, None], [1.0, 0.0, None], ["true", "0", None], [True, False, None], pa.array(["1", "0", None])],
+)
+def test_booleans_may_be_written_in_other_ways(column):
+    frame = FeatureColumns((), (), ("x",)).frame(pa.table({"x": column}))
+    assert frame["x"].tolist() == ["true", "false", None]
+
+
+@pytest.mark.parametrize("column", [[2], [0.5], ["yes"], pa.array(["yes"]).dictionary_encode()])
+def test_other_values_in_a_column_of_booleans_are_refused(column):
+    with pytest.raises(ValueError, match="column 'x' must hold booleans, as it did in training"):
+        FeatureColumns((), (), ("x",)).frame(pa.table({"x": column}))
+
+
+def test_booleans_of_a_text_file(tmp_path):
+    columns = FeatureColumns((), (), ("flag",))
+    path = written(tmp_path, "new.csv", "flag,more\n1,a\n0,b\nTrue,c\nNA,d\n")
+    assert columns.frame(read_features(path, columns))["flag"].tolist() == ["true", "false", "true", None]
+    path = written(tmp_path, "new.csv", "flag\nyes\n")
+    with pytest.raises(ValueError, match="column 'flag': CSV conversion error to bool: invalid value 'yes'"):
+        read_features(path, columns)
+
+
+def test_other_tables_are_read_as_the_training_table_was(tmp_path):
+    columns = FeatureColumns(("x",), ("code",), ("flag",))
+    path = written(tmp_path, "new.csv", "more,id,code,flag,x\nignored,01,007,True,1\n")
+    table = read_features(path, columns, keep=["id", "x"])
+    assert table.to_pydict() == {"x": [1.0], "code": ["007"], "flag": [True], "id": ["01"]}
+    with pytest.raises(ValueError, match="lacks 2 of the columns the model was trained on: 'y', 'z'") as caught:
+        read_features(path, FeatureColumns(("x", "y", "z"), (), ()))
+    assert not isinstance(caught.value, UsageError)
+    with pytest.raises(UsageError, match="has no column 'name'"):
+        read_features(path, columns, keep=["name"])
