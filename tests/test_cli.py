@@ -196,6 +196,28 @@ def test_large_files_get_large_sample_intervals_and_say_so(tmp_path):
     assert compared["difference"]["difference"] < 0
 
 
+def test_few_hard_positives_are_resampled_among_however_many_rows_and_said_to_be_few(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(60_000) < 30
+    path = tmp_path / "rare.parquet"
+    columns = {"y": y.astype(int), "a": rng.normal(size=y.size) + y, "b": rng.normal(size=y.size) + y}
+    parquet.write_table(pa.table(columns), path)
+    arguments = [path, "--label", "y", "--score", "a", "--alpha", "0.1", "--beta", "0.1"]
+    document = json.loads(run("evaluate", *arguments, "--json").stdout)
+    assert {document["models"][0][area]["interval"] for area in ("tpauc", "opauc", "auc")} == {"bootstrap"}
+    said = run("compare", *arguments, "--score", "b").stdout
+    assert "95 % bootstrap interval" in said
+    assert "With fewer than 5 of either, intervals are too narrow." in said
+    assert "too narrow" not in run("compare", *arguments[:-4], "--alpha", "0.2", "--beta", "0.1", "--score", "b").stdout
+
+
+@pytest.mark.parametrize("kind", ["bootstrap", "large-sample"])
+def test_a_report_has_the_kind_of_interval_that_is_asked_for(scores, tmp_path, kind):
+    out = tmp_path / "page.html"
+    run("report", scores[0], "--label", "y", "--score", "rival", *REGION, *FAST, "--intervals", kind, "--out", out)
+    assert ("large-sample" in out.read_text()) == (kind == "large-sample")
+
+
 @pytest.mark.parametrize("kind", ["bootstrap", "large-sample"])
 def test_the_kind_of_interval_can_be_asked_for(scores, kind):
     arguments = ["evaluate", scores[0], "--label", "y", "--score", "rival", *REGION, *FAST, "--intervals", kind]

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tpauc import interval_choice
+from tpauc.large_samples import SortedScores
 from tpauc.metrics import auc_score, opauc_score, tpauc_score
 from tpauc.region import Region
 from tpauc.reporting import report
@@ -466,6 +468,22 @@ def test_intervals_are_the_library_s_to_the_shown_digits(tmp_path):
             assert f"{interval.estimate:.4f} {interval.low:.4f} \N{EN DASH} {interval.high:.4f}" in text
     assert "90% interval" in text
     assert "95%" not in text
+
+
+def test_page_says_how_its_intervals_were_made(tmp_path, monkeypatch):
+    def facts(**options):
+        return " ".join(" ".join(Page(write(tmp_path, **options)).texts).split())
+
+    assert f"Intervals 95% {FAST['n_resamples']} resamples Results" in facts()
+    assert "Intervals 95% large-sample Results" in facts(intervals="large-sample")
+    y, scores = two_models()
+    found = SortedScores(y, next(iter(scores.values()))).interval(Region(0.3, 0.3))
+    assert f"{found.low:.4f} \N{EN DASH} {found.high:.4f}" in facts(intervals="large-sample")
+    monkeypatch.setattr(interval_choice, "_MOST_DRAWS", 0)
+    monkeypatch.setattr(interval_choice, "_MANY", Region(0.3, 0.3).hard_positives(y.sum()) + 1)
+    assert f"{FAST['n_resamples']} resamples; large-sample for OPAUC, AUC Results" in facts()
+    with pytest.raises(ValueError, match="intervals must be one of"):
+        write(tmp_path, intervals="exact")
 
 
 def test_page_needs_nothing_else(tmp_path):

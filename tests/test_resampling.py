@@ -114,6 +114,96 @@ def test_resamples_have_the_distribution_of_a_plain_loop():
     np.testing.assert_array_equal(paired[1], 0.0)
 
 
+# ------------------------------------------------------------------------------------------------ negatives in groups
+
+
+def always_in_groups(monkeypatch):
+    monkeypatch.setattr(resampling, "_ROWS_PER_GROUP", 0)
+
+
+@given(sample=samples(n_models=2), alpha=SHARE, beta=SHARE, seed=SEED)
+@settings(deadline=None, max_examples=60)
+def test_paired_resamples_of_groups_are_scores_of_rows(sample, alpha, beta, seed):
+    y, *models = sample
+    region, generator = Region(alpha, beta), np.random.default_rng(0)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        always_in_groups(monkeypatch)
+        values = resampling.paired_resamples(np.random.default_rng(seed), y, models, region, 3)
+    # The same draws again, and rows that they may stand for.
+    twin, n = np.random.default_rng(seed), (int(y.sum()), int((~y).sum()))
+    by_class = [(s[y], s[~y]) for s in models]
+    enough = resampling._usually_enough(region.hard_positives(n[0]))
+    row, size = resampling._groups(by_class, enough)
+    weight = np.zeros((3, y.size), dtype=np.intp)
+    weight[:, y] = resampling._counts(twin.integers(n[0], size=(3, n[0])), n[0])
+    drawn = resampling._Negatives.of(by_class, row, size).drawn(twin, 3)
+    members = members_of_groups(by_class, enough, row)
+    for resample in range(3):
+        of_negatives = np.zeros(n[1], dtype=np.intp)
+        for group, times in zip(members, drawn[resample], strict=True):
+            np.add.at(of_negatives, generator.choice(group, times), 1)
+        weight[resample, ~y] = of_negatives
+        for model, s in enumerate(models):
+            expected = tpauc_score(y, s, alpha=alpha, beta=beta, sample_weight=weight[resample])
+            assert abs(values[model, resample] - expected) <= 1e-12
+
+
+def members_of_groups(by_class, n_hardest, rows):
+    """List the negatives that compare with the hardest positives as a given row does, in all models; by brute force."""
+    compared = [np.sign(negatives[:, np.newaxis] - np.sort(positives)[:n_hardest]) for positives, negatives in by_class]
+    return [
+        np.flatnonzero(np.logical_and.reduce([(signs == signs[row]).all(axis=1) for signs in compared])) for row in rows
+    ]
+
+
+def test_groups_are_all_negatives_once():
+    y, s = binormal(np.random.default_rng(0), 5, 400, 1.0)
+    by_class = [(s[y], s[~y]), (-s[y], -s[~y].round(1))]
+    row, size = resampling._groups(by_class, 3)
+    members = members_of_groups(by_class, 3, row)
+    assert sorted(np.concatenate(members)) == list(range(400))
+    assert [group.size for group in members] == size.tolist()
+    assert len(size) < 20
+
+
+@pytest.mark.parametrize("kind", ["interval", "paired"])
+def test_groups_have_the_distribution_of_rows(kind, monkeypatch):
+    y, s = binormal(np.random.default_rng(1), 20, 300, 1.3)
+    s, region = s.round(1), Region(0.3, 0.3)
+
+    def resamples(seed):
+        generator = np.random.default_rng(seed)
+        if kind == "interval":
+            return resampling.two_sided_resamples(generator, y, s, region, 4000)[0]
+        first, second = resampling.paired_resamples(generator, y, (s, s + np.sin(9 * s)), region, 4000)
+        return first - second
+
+    one_by_one = resamples(2)
+    always_in_groups(monkeypatch)
+    in_groups = resamples(3)
+    assert ks_2samp(one_by_one, in_groups).pvalue > 1e-3
+    assert ks_2samp(one_by_one, in_groups + 0.02).pvalue < 1e-3
+
+
+@pytest.mark.parametrize("n_positive", [3, 300])
+def test_few_positives_are_drawn_among_groups(n_positive, monkeypatch):
+    y, s = binormal(np.random.default_rng(1), n_positive, 3000, 1.3)
+    drawn = []
+    monkeypatch.setattr(resampling, "_blocks", lambda n, rows: drawn.append(rows) or iter([slice(0, n)]))
+    resampling.two_sided_resamples(np.random.default_rng(0), y, s, Region(0.5, 0.5), 2)
+    resampling.paired_resamples(np.random.default_rng(0), y, (s, -s), Region(0.5, 0.5), 2)
+    few = n_positive == 3
+    assert [rows < 30 for rows in drawn] == [few, few]
+
+
+def test_resamples_that_need_easier_positives_draw_rows_one_by_one(monkeypatch):
+    y, s = binormal(np.random.default_rng(1), 40, 2000, 1.3)
+    usual = resampling.paired_resamples(np.random.default_rng(0), y, (s, -s), Region(0.2, 0.3), 500)
+    monkeypatch.setattr(resampling, "_usually_enough", lambda k: k)  # half of the resamples need more
+    found = resampling.paired_resamples(np.random.default_rng(1), y, (s, -s), Region(0.2, 0.3), 500)
+    assert ks_2samp(usual[0], found[0]).pvalue > 1e-3
+
+
 @pytest.mark.parametrize(("n_resamples", "drawn"), [(1, 1), (2000, 10**9), (2000, 7), (5, resampling._BLOCK // 2)])
 def test_blocks_cover_all_resamples_once_within_bounds(n_resamples, drawn):
     blocks = list(resampling._blocks(n_resamples, drawn))

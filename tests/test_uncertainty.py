@@ -17,6 +17,7 @@ from scipy.special import ndtr, ndtri
 import reference
 from scored_samples import SEED, SHARE, binormal, samples
 from tpauc import resampling, uncertainty
+from tpauc.large_samples import large_sample_difference
 from tpauc.metrics import tpauc_score
 from tpauc.region import Region
 from tpauc.uncertainty import compare_tpauc, operating_point, tpauc_interval
@@ -279,6 +280,31 @@ def test_no_resample_for_the_other_model_is_the_smallest_p_value():
     comparison = compare_tpauc(y, y, -y, **CORNER, n_resamples=999, random_state=0)
     assert (comparison.difference, comparison.low, comparison.high) == (1.0, 1.0, 1.0)
     assert comparison.p_value == 2 / 1000
+
+
+@pytest.mark.parametrize(("n_positive", "n_negative", "least"), [(1, 50, 1.0), (3, 50, 0.25), (50, 5, 0.0625)])
+def test_few_rows_do_not_tell_models_apart(n_positive, n_negative, least):
+    y = np.repeat([1, 0], [n_positive, n_negative])
+    for found in (
+        compare_tpauc(y, y, -y, alpha=1.0, beta=1.0, n_resamples=999, random_state=0),
+        large_sample_difference(y, y, -y, Region(1.0, 1.0)),
+    ):
+        assert found.p_value == least
+        assert (found.difference, found.low, found.high) == (1.0, 0.0, 1.0)
+    swapped = compare_tpauc(y, -y, y, alpha=1.0, beta=1.0, n_resamples=999, random_state=0)
+    assert (swapped.low, swapped.high) == (-1.0, 0.0)
+
+
+def test_six_rows_that_agree_tell_models_apart_at_five_percent_and_not_at_one():
+    y = np.repeat([1, 0], [6, 50])
+    found = {c: compare_tpauc(y, y, -y, alpha=1.0, beta=1.0, confidence=c, random_state=0) for c in (0.95, 0.99)}
+    assert found[0.95].p_value == found[0.99].p_value == 2**-5
+    assert (found[0.95].low, found[0.99].low) == (1.0, 0.0)
+
+
+def test_equal_models_with_few_positives_are_seldom_told_apart():
+    found = rejections(np.random.default_rng(5), 300, 4, 200, shifts=(1.0, 1.0))
+    assert found == 0  # 17 without the limit of the p-value
 
 
 # ----------------------------------------------------------------------------------------------------- operating point

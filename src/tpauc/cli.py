@@ -98,13 +98,12 @@ def _show(document: Document, lines: Sequence[str], *, as_json: bool) -> None:
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) if as_json else "\n".join(lines))
 
 
-def _judge(
-    alpha: float, beta: float, confidence: float, resamples: int, seed: int, intervals: str = "bootstrap"
-) -> Judge:
+def _judge(alpha: float, beta: float, confidence: float, resamples: int, seed: int, intervals: str) -> Judge:
     from tpauc.commands.judging import Judge
+    from tpauc.interval_choice import IntervalMaker
 
     try:
-        return Judge(Region(alpha, beta), confidence, resamples, seed, intervals)
+        return Judge(Region(alpha, beta), IntervalMaker(confidence, resamples, seed, intervals))
     except ValueError as error:
         raise UsageError(str(error).replace("n_resamples", "--resamples")) from error
 
@@ -272,6 +271,7 @@ def report(
     positive: Positive = None,
     confidence: Confidence = 0.95,
     resamples: Resamples = 2000,
+    intervals: Intervals = "auto",
     seed: Seed = 0,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -288,12 +288,12 @@ def report(
         if label is not None or score or positive is not None:
             raise UsageError("a run has its own labels and scores; leave out --label, --score and --positive")
         region = region_of(source, alpha, beta)
-        judge = _judge(region.alpha, region.beta, confidence, resamples, seed)
+        judge = _judge(region.alpha, region.beta, confidence, resamples, seed, intervals)
         written = report_run(source, out, judge, overwrite=overwrite)
     else:
         if label is None or not score or alpha is None or beta is None:
             raise UsageError("a report on a file of scores needs --label, --score, --alpha and --beta")
-        judge = _judge(alpha, beta, confidence, resamples, seed)
+        judge = _judge(alpha, beta, confidence, resamples, seed, intervals)
         written = report_scores(source, label, score, out, judge, positive=positive, overwrite=overwrite)
     _show(written, [f"The report is {written['report']}"], as_json=as_json)
 

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc.region import Region, hard_mass
-from tpauc.uncertainty import Comparison, Interval, OperatingPoint
+from tpauc.uncertainty import Comparison, Interval, OperatingPoint, no_surer_than_signs
 from tpauc.validation import FloatArray, check_labels_and_scores, check_open_share
 
 IntArray = npt.NDArray[np.intp]
@@ -131,11 +131,13 @@ def large_sample_difference(
         for between in (on_positives[0] - on_positives[1], on_negatives[0] - on_negatives[1])
     )
     if variance == 0.0:  # the same order of all that counts, or all pairs right in one and wrong in the other
-        return Comparison(difference, difference, difference, 1.0 if difference == 0.0 else 0.0)
-    deviation = math.sqrt(variance)
-    reach = _quantile(confidence) * deviation
-    p_value = math.erfc(abs(difference) / deviation / math.sqrt(2.0))
-    return Comparison(difference, max(difference - reach, -1.0), min(difference + reach, 1.0), p_value)
+        found = Comparison(difference, difference, difference, 1.0 if difference == 0.0 else 0.0)
+    else:
+        deviation = math.sqrt(variance)
+        reach = _quantile(confidence) * deviation
+        p_value = math.erfc(abs(difference) / deviation / math.sqrt(2.0))
+        found = Comparison(difference, max(difference - reach, -1.0), min(difference + reach, 1.0), p_value)
+    return no_surer_than_signs(found, positive, confidence)
 
 
 def _influences(positives: FloatArray, negatives: FloatArray, region: Region) -> tuple[float, FloatArray, FloatArray]:

@@ -14,6 +14,9 @@ With a single model, rows outside the region need not be drawn. To draw ``n`` ro
 ``u`` and to take the rows at the places ``floor(n u)``, counted from the hardest. The ``k``-th smallest of these
 numbers, ``v``, has a Beta(k, n - k + 1) distribution, and the ``k - 1`` below it are uniform on ``[0, v)``: so the
 ``k`` hardest rows of a resample come from ``k`` numbers, without any approximation.
+
+Where positives are few, negatives need not be drawn one by one either. Those between the same two positives count
+alike, so all that is drawn of such a group is how often it comes up: a multinomial number.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ IntArray = npt.NDArray[np.intp]
 
 # Numbers drawn at a time: what a block needs stays in a processor's cache and does not grow with the resamples.
 _BLOCK = 2**15
+_ROWS_PER_GROUP = 10  # that can be drawn one by one in the time that a group takes
 
 
 class _Ladder(NamedTuple):
@@ -60,18 +64,24 @@ def two_sided_resamples(
     A resample draws the same places in both, so its second value is never below its first.
     """
     positives, negatives = scores[positive], scores[~positive]
-    ladders = (
+    ladders = [
         _ladder(np.append(positives, positives.min()), np.append(negatives, negatives.max())),
         _ladder(np.append(positives, positives.max()), np.append(negatives, negatives.min())),
-    )
+    ]
     sizes = positives.size + 1, negatives.size + 1
     selected = region.hard_positives(sizes[0]), region.hard_negatives(sizes[1])
+    borders = np.unique(np.concatenate([side for ladder in ladders for side in ladder[1:]]))
+    in_groups = _ROWS_PER_GROUP * borders.size < selected[1]
+    if in_groups:
+        ladders = [_with_borders(ladder, borders) for ladder in ladders]
     values = np.empty((2, n_resamples))
-    for block in _blocks(n_resamples, sum(selected)):
-        drawn_positives, drawn_negatives = (
-            _running_sum(_hardest_counts(generator, n, k, block.stop - block.start))
-            for n, k in zip(sizes, selected, strict=True)
-        )
+    for block in _blocks(n_resamples, selected[0] + (borders.size if in_groups else selected[1])):
+        length = block.stop - block.start
+        drawn_positives = _running_sum(_hardest_counts(generator, sizes[0], selected[0], length))
+        if in_groups:
+            drawn_negatives = _running_sum_at(borders, generator, sizes[1], length)
+        else:
+            drawn_negatives = _running_sum(_hardest_counts(generator, sizes[1], selected[1], length))
         for side, ladder in enumerate(ladders):
             values[side, block] = _tpauc_of_draws(ladder, drawn_positives, drawn_negatives, *selected)
     return values
@@ -86,21 +96,64 @@ def paired_resamples(
 ) -> FloatArray:
     """Return TPAUCs of shape (models, n_resamples); a resample holds the same rows for all models."""
     by_class = [(scores[positive], scores[~positive]) for scores in models]
-    ladders = [_ladder(*classes) for classes in by_class]
-    hardest_first = [(np.argsort(positives), np.argsort(-negatives)) for positives, negatives in by_class]
     n_positive, n_negative = (of_class.size for of_class in by_class[0])
     selected = region.hard_positives(n_positive), region.hard_negatives(n_negative)
+    positive_orders = [np.argsort(positives) for positives, _ in by_class]
+    one_by_one = _Negatives.of(by_class, np.arange(n_negative), np.ones(n_negative, dtype=np.intp))
+    usual = _Negatives.of(by_class, *_groups(by_class, _usually_enough(selected[0])))
+    if _ROWS_PER_GROUP * usual.size.size >= n_negative:
+        usual = one_by_one
     values = np.empty((len(models), n_resamples))
-    for block in _blocks(n_resamples, positive.size):
+    for block in _blocks(n_resamples, n_positive + usual.size.size):
         # Rows that are easy for one model may be hard for another, so all are drawn.
         length = block.stop - block.start
-        positive_counts = _counts(generator.integers(n_positive, size=(length, n_positive)), n_positive)
-        negative_counts = _counts(generator.integers(n_negative, size=(length, n_negative)), n_negative)
-        for model, (positive_order, negative_order) in enumerate(hardest_first):
-            drawn_positives = _running_sum_to(selected[0], positive_counts, positive_order)
-            drawn_negatives = _running_sum_to(selected[1], negative_counts, negative_order)
-            values[model, block] = _tpauc_of_draws(ladders[model], drawn_positives, drawn_negatives, *selected)
+        counts = _counts(generator.integers(n_positive, size=(length, n_positive)), n_positive)
+        drawn_positives = [_running_sum_to(selected[0], counts, order) for order in positive_orders]
+        told_apart = all(sums.shape[1] - 1 <= _usually_enough(selected[0]) for sums in drawn_positives)
+        negatives = usual if told_apart else one_by_one
+        counts = negatives.drawn(generator, length)
+        for model, (order, ladder) in enumerate(zip(negatives.orders, negatives.ladders, strict=True)):
+            drawn_negatives = _running_sum_to(selected[1], counts, order)
+            values[model, block] = _tpauc_of_draws(ladder, drawn_positives[model], drawn_negatives, *selected)
     return values
+
+
+class _Negatives(NamedTuple):
+    """Groups of negatives: their sizes, and for each model their order from the hardest on and the ladder over them."""
+
+    size: IntArray
+    orders: list[IntArray]
+    ladders: list[_Ladder]
+
+    @classmethod
+    def of(cls, by_class: Sequence[tuple[FloatArray, FloatArray]], row: IntArray, size: IntArray) -> _Negatives:
+        """Return the groups that have a row each to stand for them."""
+        return cls(
+            size,
+            orders=[np.argsort(-negatives[row]) for _, negatives in by_class],
+            ladders=[_ladder(positives, negatives[row]) for positives, negatives in by_class],
+        )
+
+    def drawn(self, generator: np.random.Generator, n_resamples: int) -> IntArray:
+        """Draw as many negatives as there are, and return how often each group came up."""
+        n = int(self.size.sum())
+        if self.size.size == n:
+            return _counts(generator.integers(n, size=(n_resamples, n)), n)
+        return np.asarray(generator.multinomial(n, self.size / n, size=n_resamples))
+
+
+def _groups(by_class: Sequence[tuple[FloatArray, FloatArray]], n_hardest: int) -> tuple[IntArray, IntArray]:
+    """Return a row of each group of negatives that the hardest positives do not tell apart for any model, and its size.
+
+    They are those of equal place among the scores of these positives: below, on, or above each.
+    """
+    place = np.zeros(by_class[0][1].size, dtype=np.intp)
+    for positives, negatives in by_class:
+        levels = np.unique(np.sort(positives)[:n_hardest])
+        own = np.searchsorted(levels, negatives, side="left") + np.searchsorted(levels, negatives, side="right")
+        place = place * (2 * levels.size + 1) + own
+    _, row, size = np.unique(place, return_index=True, return_counts=True)
+    return row, size
 
 
 def _blocks(n_resamples: int, drawn: int) -> Iterator[slice]:
@@ -137,15 +190,34 @@ def _running_sum(counts: IntArray) -> IntArray:
     return sums
 
 
+def _running_sum_at(borders: IntArray, generator: np.random.Generator, n: int, n_resamples: int) -> IntArray:
+    """Draw ``n`` rows out of ``n``, and return at (i, b) how many draws of resample ``i`` fell before border ``b``."""
+    groups = np.diff(borders, prepend=0, append=n)
+    counts = generator.multinomial(n, groups / n, size=n_resamples)
+    return np.cumsum(counts[:, :-1], axis=1)
+
+
+def _with_borders(ladder: _Ladder, borders: IntArray) -> _Ladder:
+    """Return the ladder with the numbers of borders in place of those of negatives."""
+    return ladder._replace(
+        negatives_above=np.searchsorted(borders, ladder.negatives_above),
+        negatives_not_below=np.searchsorted(borders, ladder.negatives_not_below),
+    )
+
+
 def _running_sum_to(k: int, counts: IntArray, order: IntArray) -> IntArray:
     """Return running sums in the given order of rows, far enough for every resample to reach ``k`` draws."""
-    # The first m rows receive about m draws, give or take sqrt(m). Six times that is hardly ever too little; where it
-    # is, all rows are summed.
-    for n_rows in (k + math.ceil(6.0 * math.sqrt(k)), order.size):
+    for n_rows in (_usually_enough(k), order.size):
         sums = _running_sum(np.take(counts, order[:n_rows], axis=1))
         if sums[:, -1].min() >= k:
             break
     return sums
+
+
+def _usually_enough(k: int) -> int:
+    """Return how many of the hardest rows receive ``k`` draws in all but the rarest resamples."""
+    # The first m rows receive about m draws, give or take sqrt(m).
+    return k + math.ceil(6.0 * math.sqrt(k))
 
 
 def _tpauc_of_draws(

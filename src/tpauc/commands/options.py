@@ -60,7 +60,9 @@ Confidence = Annotated[
 Resamples = Annotated[int, typer.Option(min=1, help="Bootstrap resamples for the intervals.")]
 Intervals = Annotated[
     Literal["auto", "bootstrap", "large-sample"],
-    typer.Option(help="Kind of intervals; auto takes the bootstrap unless the data are so large that it takes long."),
+    typer.Option(
+        help="Kind of intervals; auto takes the bootstrap unless it takes long and the region selects many examples."
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Decides everything random.")]
 Positive = Annotated[

@@ -54,8 +54,9 @@ def _write(found: ScoreFile, path: Path, judge: Judge, title: str) -> Document:
         beta=judge.region.beta,
         out=path,
         title=title,
-        confidence=judge.confidence,
-        n_resamples=judge.n_resamples,
-        random_state=judge.seed,
+        confidence=judge.maker.confidence,
+        n_resamples=judge.maker.n_resamples,
+        random_state=judge.maker.random_state,
+        intervals=judge.maker.kind,
     )
     return {"report": str(page)}

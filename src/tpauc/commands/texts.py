@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tpauc.commands.judging import LARGE_SAMPLE, Document
+from tpauc.commands.judging import Document
+from tpauc.interval_choice import LARGE_SAMPLE
+
+_FEW = 5  # examples of a class in the region; with fewer, intervals cover too little (`tpauc.tpauc_interval`)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
@@ -87,9 +90,11 @@ def region_line(document: Document) -> str:
 def facts_line(facts: Document) -> str:
     """Say how many rows there are, and how many of them the region looks at."""
     share = _percent(facts["positives"] / facts["rows"])
+    few = min(facts["hard_positives"], facts["hard_negatives"]) < _FEW
     return (
         f"{facts['rows']:,} rows, {facts['positives']:,} positive ({share}); the region selects the "
         f"{facts['hard_positives']:,} lowest positives and the {facts['hard_negatives']:,} highest negatives."
+        + (f" With fewer than {_FEW} of either, intervals are too narrow." if few else "")
     )
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tpauc import __version__
+from tpauc.interval_choice import LARGE_SAMPLE, Areas
 from tpauc.region import Region
 from tpauc.reporting.figures import rule_legend, score_text
 from tpauc.reporting.panels import COLOURS, Area, Look, Panel
-from tpauc.uncertainty import Comparison, Interval, OperatingPoint
+from tpauc.uncertainty import Comparison
 from tpauc.validation import FloatArray, import_extra
 
 if TYPE_CHECKING:
@@ -34,11 +35,9 @@ class ModelResult:
 
     name: str
     look: Look
-    tpauc: Interval
-    opauc: Interval
-    auc: Interval
-    point: OperatingPoint
+    areas: Areas
     versus_first: Comparison | None
+    kinds: dict[str, str]  # of the intervals of the areas and of the difference
 
 
 @dataclass(frozen=True)
@@ -66,16 +65,28 @@ def rendered(contents: Contents) -> str:
         .get_template("report.html.jinja")
         .render(
             vars(contents),
-            best=max(contents.models, key=lambda model: model.tpauc.estimate),
+            best=max(contents.models, key=lambda model: model.areas.tpauc.estimate),
             hard_positives=contents.region.hard_positives(contents.n_positive),
             hard_negatives=contents.region.hard_negatives(contents.n_negative),
             level=f"{100 * contents.confidence:g}%",
+            how_made=_how_made(contents),
             # The bars of the differences share one scale; without any difference every scale will do.
             widest=max((abs(end) for versus in compared for end in (versus.low, versus.high)), default=0.0) or 1.0,
             rule_legend=rule_legend(),
             version=__version__,
         )
     )
+
+
+def _how_made(contents: Contents) -> str:
+    """Say how the intervals were made."""
+    names = {"tpauc": "TPAUC", "opauc": "OPAUC", "auc": "AUC", "difference": "differences"}
+    kinds = {what: kind for model in contents.models for what, kind in model.kinds.items()}  # the same for all models
+    large = [names[what] for what, kind in kinds.items() if kind == LARGE_SAMPLE]
+    if len(large) == len(kinds):
+        return LARGE_SAMPLE
+    resamples = f"{contents.n_resamples:,} resamples"
+    return f"{resamples}; {LARGE_SAMPLE} for {', '.join(large)}" if large else resamples
 
 
 def _environment() -> Environment:

@@ -1,7 +1,6 @@
 """The report: one HTML file that needs nothing else, and its plots as PNG files. Needs ``tpauc[report]``.
 
-OPAUC(beta) is TPAUC with ``alpha = 1`` and AUC is TPAUC with ``alpha = beta = 1``, so one function gives the intervals
-of all three. The page has no scripts and loads nothing; the same input and seed give the same bytes.
+The page has no scripts and loads nothing; the same input and seed give the same bytes.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tpauc.interval_choice import IntervalMaker
 from tpauc.region import Region
 from tpauc.reporting.figures import roc_panels, rule_legend, score_panel, training_panels
 from tpauc.reporting.page import Contents, ModelResult, rendered
 from tpauc.reporting.panels import Look, look_of
 from tpauc.reporting.plots import draw
-from tpauc.uncertainty import Interval, compare_tpauc, operating_point, tpauc_interval
 from tpauc.validation import (
     BoolArray,
     FloatArray,
@@ -51,6 +50,7 @@ def report(
     confidence: float = 0.95,
     n_resamples: int = 2000,
     random_state: int | np.random.Generator | None = 0,
+    intervals: str = "auto",
     pngs: bool = True,
 ) -> Path:
     """Write a self-contained HTML report on one or several models, and its plots as PNG files.
@@ -70,6 +70,9 @@ def report(
         The course of training, as in :func:`tpauc.plot_training`; a run that has a model's name has its colour too.
     confidence, n_resamples, random_state
         As in :func:`tpauc.tpauc_interval`.
+    intervals : {"auto", "bootstrap", "large-sample"}, default="auto"
+        Their kind. "auto" takes the bootstrap unless it takes long and the region selects many examples of both
+        classes; the page says which.
     pngs : bool, default=True
         Whether to write ``NAME-roc.png``, ``NAME-scores.png`` and ``NAME-training.png`` beside ``NAME.html``.
 
@@ -90,6 +93,7 @@ def report(
     ['report-roc.png', 'report-scores.png', 'report.html']
     """
     region = Region(alpha, beta)
+    maker = IntervalMaker(confidence, n_resamples, random_state, intervals)
     positive, checked = check_named_scores(y_true, scores)
     check_text(title, "title")
     only_run = next(iter(checked)) if len(checked) == 1 else "run"
@@ -97,8 +101,8 @@ def report(
     page = check_page_path(out)
     for module in ("jinja2", "matplotlib") if pngs else ("jinja2",):
         import_extra(module, "report")
-    models = _measured(positive, checked, region, confidence, n_resamples, random_state)
-    points = {model.name: model.point for model in models}
+    models = _measured(positive, checked, region, maker)
+    points = {model.name: model.areas.point for model in models}
     looks = _looks(checked, runs)
     n_positive = int(np.count_nonzero(positive))
     contents = Contents(
@@ -120,50 +124,17 @@ def report(
 
 
 def _measured(
-    positive: BoolArray,
-    scores: Mapping[str, FloatArray],
-    region: Region,
-    confidence: float,
-    n_resamples: int,
-    random_state: int | np.random.Generator | None,
+    positive: BoolArray, scores: Mapping[str, FloatArray], region: Region, maker: IntervalMaker
 ) -> list[ModelResult]:
     """Return the numbers of the tables for every model."""
-
-    def interval(values: FloatArray, alpha: float, beta: float) -> Interval:
-        return tpauc_interval(
-            positive,
-            values,
-            alpha=alpha,
-            beta=beta,
-            confidence=confidence,
-            n_resamples=n_resamples,
-            random_state=random_state,
-        )
-
     first = next(iter(scores))
-    return [
-        ModelResult(
-            name=name,
-            look=look_of(number),
-            tpauc=interval(values, region.alpha, region.beta),
-            opauc=interval(values, 1.0, region.beta),
-            auc=interval(values, 1.0, 1.0),
-            point=operating_point(positive, values, alpha=region.alpha, beta=region.beta),
-            versus_first=None
-            if name == first
-            else compare_tpauc(
-                positive,
-                values,
-                scores[first],
-                alpha=region.alpha,
-                beta=region.beta,
-                confidence=confidence,
-                n_resamples=n_resamples,
-                random_state=random_state,
-            ),
-        )
-        for number, (name, values) in enumerate(scores.items())
-    ]
+    results = []
+    for number, (name, values) in enumerate(scores.items()):
+        areas, versus, kinds = maker.areas(positive, values, region), None, {}
+        if name != first:
+            versus, kinds["difference"] = maker.difference(positive, values, scores[first], region)
+        results.append(ModelResult(name, look_of(number), areas, versus, areas.kinds | kinds))
+    return results
 
 
 def _looks(models: Mapping[str, object], runs: Mapping[str, object]) -> dict[str, Look]:
