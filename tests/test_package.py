@@ -26,6 +26,7 @@ LAYERS = [
         "resampling",
         "uncertainty",
         "cross_validation",
+        "interval_choice",
         "large_samples",
         "held_out",
     },
