@@ -22,6 +22,7 @@ from tpauc.paper.theory.inconsistency import (
     CROSSING_CURVES,
     REGION,
     Curve,
+    both_below,
     compare,
     order_by_opauc,
     pair_against,
@@ -145,6 +146,45 @@ def test_the_areas_of_the_sketch_add_up():
     assert s5 < s6 < s5 + s8
     # S9, the rest of both rectangles, is common, so the difference is that of the paper's condition.
     assert found.tpr_dependent_opauc[1] - found.tpr_dependent_opauc[0] == pytest.approx(s5 + s8 - s6)
+
+
+def areas_on_a_grid(first, second, n):
+    """S5, S6 and S7 from the heights in the middles of ``n`` equal steps."""
+    x = (np.arange(n) + 0.5) / n
+    one, two = (np.interp(x, curve.fpr, curve.tpr) for curve in (first, second))
+    both, *each = (
+        np.where(x < REGION.beta, np.maximum(y - (1.0 - REGION.alpha), 0.0), 0.0).mean()
+        for y in (np.minimum(one, two), two, one)
+    )
+    return each[0] - both, each[1] - both, both
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(deadline=None, max_examples=60)
+def test_the_areas_of_the_curves_of_samples(seed):
+    rng, y = np.random.default_rng(seed), np.arange(60) < 30
+    curves = [
+        Curve(*(tuple(rates.tolist()) for rates in roc_vertices(y, rng.normal(size=60) + 1.5 * y))) for _ in range(2)
+    ]
+    second, first = sorted(curves, key=lambda curve: entry_rate(*curve, REGION))
+    if entry_rate(*first, REGION) < REGION.beta:
+        # All steps end at multiples of 1/30, beta is one of them, and so the grid is exact.
+        assert pieces(first, second)[:3] == pytest.approx(areas_on_a_grid(first, second, 30), abs=ROUNDING)
+
+
+def test_the_areas_of_slanted_curves_with_a_step():
+    first = Curve((0.0, 0.3, 0.3, 1.0), (0.0, 0.3, 0.95, 1.0))
+    second = Curve((0.0, 0.1, 0.1, 1.0), (0.0, 0.2, 0.7, 1.0))
+    # A step of the grid is 1e-5 wide, and a step of a curve 0.65 high.
+    assert pieces(first, second)[:3] == pytest.approx(areas_on_a_grid(first, second, 100_000), abs=1e-5)
+
+
+def test_the_lower_of_two_curves_with_steps_by_hand():
+    early, late = Curve((0.0, 0.0, 1.0), (0.0, 0.5, 1.0)), Curve((0.0, 0.2, 0.2, 1.0), (0.0, 0.1, 0.7, 1.0))
+    assert both_below(early, late) == Curve((0.0, 0.2, 0.2, 1.0), (0.0, 0.1, 0.6, 1.0))
+    # They cross where one of them is vertical: no vertex more.
+    corner = Curve((0.0, 0.5, 0.5, 1.0), (0.0, 0.0, 1.0, 1.0))
+    assert both_below(corner, Curve((0.0, 1.0), (0.0, 1.0))) == Curve((0.0, 0.5, 0.5, 1.0), (0.0, 0.0, 0.5, 1.0))
 
 
 def test_the_sketch_needs_the_second_curve_to_enter_first():
