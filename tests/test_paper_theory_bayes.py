@@ -350,6 +350,59 @@ def test_a_curve_that_misses_the_region_has_no_three_sets():
         three_sets(population, -population.eta, Region(0.2, 0.2))
 
 
+@given(seed=st.integers(0, 10**6), alpha=shares, beta=shares)
+@settings(deadline=None, max_examples=100)
+def test_a_kind_that_a_threshold_cuts_is_in_the_middle_and_a_curve_that_misses_is_refused(seed, alpha, beta):
+    rng, region = np.random.default_rng(seed), Region(alpha, beta)
+    population, scores = random_population(seed, kinds=4), rng.permutation(4)
+    fpr, tpr = population.roc(scores)
+    if entry_rate(fpr, tpr, region) > beta:
+        with pytest.raises(ValueError, match=r"^scores must have t_beta <= t_\(1-alpha\): their curve misses Region"):
+            three_sets(population, scores, region)
+        return
+    sets = three_sets(population, scores, region)
+    for kind, number in zip(np.argsort(-scores), range(4), strict=True):
+        in_two = [
+            curve[number] + ROUNDING < cut < curve[number + 1] - ROUNDING
+            for curve, cut in ((tpr, 1 - alpha), (fpr, beta))
+        ]
+        if any(in_two):
+            assert sets.middle[kind]
+    assert (np.sum(sets, axis=0) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("population", "scores", "share"),
+    [
+        (FinitePopulation([1, 1], [1, 1]), [0, 1], 0.3),  # a threshold cuts each kind
+        (FinitePopulation([0, 1, 1, 2], [2, 1, 1, 0]), [3, 2, 1, 0], 0.5),
+        (FinitePopulation([1, 0, 0, 1], [3, 2, 3, 2]), [3, 2, 1, 0], 0.5),  # along the lower border of the region
+        (FinitePopulation([2, 3, 5], [1, 0, 1]), [2, 1, 0], 0.5),  # through its corner, along the right border
+    ],
+)
+def test_scores_whose_curve_misses_the_region(population, scores, share):
+    region = Region(share, share)
+    assert population.tpauc(scores, region) == 0.0
+    for function in (three_sets, risk_terms):
+        with pytest.raises(ValueError, match="misses"):
+            function(population, scores, region)
+
+
+def test_scores_whose_curve_misses_the_region_are_not_weakly_consistent():
+    population = FinitePopulation([0, 1, 1, 2], [2, 1, 1, 0])
+    assert not weakly_consistent(population, [3, 2, 1, 0], Region(0.5, 0.5))
+    # Here even eta misses the region, and there are no three sets to compare with.
+    with pytest.raises(ValueError, match="misses"):
+        weakly_consistent(FinitePopulation([1, 1], [1, 1]), [0, 1], Region(0.3, 0.3))
+
+
+@pytest.mark.parametrize("scores", [[3, 1, 2, 0], [0, 3, 1, 2]], ids=["misses the region", "other sets"])
+def test_theorem_3_says_nothing_of_scorers_that_are_not_weakly_consistent(scores):
+    population, region = FinitePopulation([0, 1, 2, 3], [3, 2, 1, 0]), Region(0.5, 0.5)
+    with pytest.raises(ValueError, match=r"^scores must be weakly consistent: their three sets .* not those of eta$"):
+        middle_order_loss(population, scores, region)
+
+
 def test_an_unknown_set_and_scores_of_another_length_are_refused():
     population, region = uncut(0)
     with pytest.raises(ValueError, match="part must be one of 'top', 'middle', 'bottom', got 'left'"):
