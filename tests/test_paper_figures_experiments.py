@@ -59,7 +59,7 @@ from tpauc.paper.theory.bayes import bayes_tpauc
 from tpauc.paper.theory.populations import TWO_KINDS_OF_HARD
 from tpauc.training import TrainingDivergedError
 
-TINY = Budget(seeds=2, steps=3, warmup=1, n_positive=12, n_negative=40, side=12)
+TINY = Budget(seeds=2, steps=3, warmup=1, n_positive=12, n_negative=40, side=20)
 TRAINED = {
     "bayes-limit": bayes_limit,
     "gamma": gamma_sensitivity,

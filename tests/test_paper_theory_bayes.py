@@ -251,6 +251,37 @@ def test_the_cells_stand_for_the_distribution(mixture):
     assert bayes_tpauc(mixture.cells(60)[1], region) == pytest.approx(bayes_tpauc(population, region), abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "spread"),
+    [(10.0, 12.0, 1.0), (0.0, 20.0, 10.0), (0.0, 0.02, 0.01)],
+    ids=["far", "wide", "narrow"],
+)
+def test_cells_that_miss_a_part_of_the_distribution_are_refused(left, right, spread):
+    mixture = PlaneMixture((NormalBlob(1.0, (right, 0.0), spread),), (NormalBlob(1.0, (left, 0.0), spread),), prior=0.1)
+    with pytest.raises(ValueError, match=r"^side=250 cells .* must hold a mass of 1 of the (posi|nega)tives, got "):
+        mixture.cells()
+    scaled = PlaneMixture((NormalBlob(1.0, (2.0, 0.0), 1.0),), (NormalBlob(1.0, (0.0, 0.0), 1.0),), prior=0.1)
+    assert bayes_tpauc(scaled.cells()[1], Region(0.3, 0.3)) == pytest.approx(0.383, abs=1e-3)
+
+
+def test_eta_where_no_density_is_above_zero():
+    mixture = PlaneMixture((NormalBlob(1.0, (2.0, 0.0), 1.0),), (NormalBlob(1.0, (0.0, 0.0), 1.0),), prior=0.1)
+    # Both classes are equally far from (1, 70), where the prior decides; the others are nearer to one of them.
+    assert mixture.eta(np.array([[1.0, 70.0], [60.0, 0.0], [-900.0, 0.0]])) == pytest.approx([0.1, 1.0, 0.0])
+    points = np.random.default_rng(0).normal(size=(50, 2))
+    positive, negative = (
+        sum(blob.density(points) for blob in blobs) for blobs in (BENT_BORDER.positives, BENT_BORDER.negatives)
+    )
+    np.testing.assert_allclose(BENT_BORDER.eta(points), 0.1 * positive / (0.1 * positive + 0.9 * negative), rtol=1e-10)
+
+
+def test_a_population_equals_itself_alone_and_can_be_a_key():
+    population, other = FinitePopulation([1, 2], [2, 1]), FinitePopulation([1, 2], [2, 1])
+    assert population == population
+    assert population != other
+    assert {population: 1}[population] == 1
+
+
 def test_population_agrees_with_repeated_rows():
     population, scores = FinitePopulation([1, 3, 2], [4, 1, 1]), np.array([0.1, 0.7, 0.4])
     rows = np.repeat(np.tile(scores, 2), [1, 3, 2, 4, 1, 1])
