@@ -421,6 +421,16 @@ def test_without_projection_a_step_leaves_the_boxes():
     )
 
 
+@pytest.mark.parametrize(
+    ("positive", "negative", "name"),
+    [([2.0], [0.5], "positive_scores"), ([0.5], [-3.0], "negative_scores"), ([], [0.5], "positive_scores")],
+)
+def test_means_of_what_is_no_score_are_refused(positive, negative, name):
+    with pytest.raises(ValueError, match=rf"^{name} must hold numbers in \[0, 1\]"):
+        class_means(positive, negative, Polynomial(3.0))
+    assert class_means([1.0], [0.0], Uniform()).f_positive == 1.0  # the ends are scores
+
+
 def test_wrong_saddle_arguments():
     means = Means(1.0, 1.0, 0.75, 0.25, 0.5, 0.125)
     with pytest.raises(ValueError, match=r"^step must be above 0, got 0$"):

@@ -196,6 +196,8 @@ def test_without_empirical_risk_the_rate_is_fast_and_otherwise_slow():
         (lambda: network_spread(layers=0, distance=1.0), "layers"),
         (lambda: network_spread(layers=2, distance=0.0), "distance"),
         (lambda: network_spread(layers=2, distance=1.0, initial_excess=-1.0), "initial_excess"),
+        (lambda: network_spread(layers=1202, distance=1202.0), r"within float64, got layers=1202, distance=1202\.0"),
+        (lambda: network_spread(layers=1, distance=1e200), r"within float64, got layers=1, distance=1e\+200"),
         (lambda: PowerScores(0.0), "theta"),
     ],
 )
@@ -224,8 +226,13 @@ def test_a_concave_polynomial_has_none():
 
 
 def test_a_weighting_by_rank_has_no_lipschitz_constant():
-    with pytest.raises(TypeError, match="Polynomial, Exponential or Uniform"):
-        weighting_lipschitz(Anchored(0.3, 0.3))
+    for call in (
+        weighting_lipschitz,
+        pair_loss_lipschitz,
+        lambda weighting: corollary_cnn(10, 20, parameters=5, spread=1.0, weighting=weighting),
+    ):
+        with pytest.raises(TypeError, match="Polynomial, Exponential or Uniform"):
+            call(Anchored(0.3, 0.3))
 
 
 @given(seed=st.integers(0, 10**6))
