@@ -250,14 +250,20 @@ def test_the_saddle_function_reaches_the_risk(made):
 
 def test_the_relaxed_risk_falls_with_the_scores_and_the_others_do_not(made):
     rows = made("collapse")[1]
-    for name in dict.fromkeys(row["weighting"] for row in rows):
+    names = list(dict.fromkeys(row["weighting"] for row in rows))
+    for name in names:
         shift, relaxed, truncated, zero_one = columns(
             having(rows, weighting=name), "shift", "relaxed", "truncated", "zero_one"
         )
         assert len(set(zero_one)) == 1
         assert truncated[-1] == pytest.approx(0.09)
-        assert (np.diff(relaxed[shift >= 10]) < 0).all()
-        assert relaxed[-1] < truncated[-1] < relaxed[0]
+        if name == "Anchored":
+            assert relaxed[-1] == pytest.approx(1.0)
+        else:
+            assert (np.diff(relaxed[shift >= 10]) < 0).all()
+            assert relaxed[-1] < truncated[-1] < relaxed[0]
+    assert names[-1] == "Anchored"
+    assert len(names) == 4
 
 
 # ---------------------------------------------------------------------------------------------------------- command

@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 
 from image_files import write_cifar10
 from paper_runs import small_network
+from tpauc import Anchored, Exponential, Polynomial, TPAUCLoss, Uniform
+from tpauc.baselines import ReweightedCrossEntropy
 from tpauc.cli import app
 from tpauc.commands import reproduce_figure
 from tpauc.paper import tables
@@ -52,14 +54,13 @@ from tpauc.paper.figures.small_training import (
     trained_scores,
 )
 from tpauc.paper.figures.trials import Experiment, Trial
-from tpauc.paper.methods import METHODS, ClassSizes
 from tpauc.paper.parameters import BEST
 from tpauc.paper.published import REGIONS
 from tpauc.paper.theory.bayes import bayes_tpauc
 from tpauc.paper.theory.populations import TWO_KINDS_OF_HARD
 from tpauc.training import TrainingDivergedError
 
-TINY = Budget(seeds=2, steps=3, warmup=1, n_positive=12, n_negative=40, side=12)
+TINY = Budget(seeds=2, steps=3, warmup=1, n_positive=12, n_negative=40, side=20)
 TRAINED = {
     "bayes-limit": bayes_limit,
     "gamma": gamma_sensitivity,
@@ -292,21 +293,35 @@ def test_the_usual_parameters_are_in_the_middle_of_the_papers():
         assert USUAL[name] == median(best.value for best in rows)
 
 
-@pytest.mark.parametrize(
-    "method", ["CE-RW", "SqAUC", "OP-Poly", "OP-Exp", "TPAUC-Poly", "TPAUC-Exp", "LogisticAUC", "anchored"]
-)
-def test_a_name_means_the_loss_that_it_means_in_the_tables(method):
-    """In the plane as on images: the same value at the first and at the last step."""
+LOGISTIC = {"surrogate": "logistic", "scores": "logit"}
+LAST_LOSSES = {
+    "CE-RW": ReweightedCrossEntropy(12, 40),
+    "SqAUC": TPAUCLoss(Uniform()),
+    "OP-Poly": TPAUCLoss(Uniform(), Polynomial.from_exponent(0.03)),
+    "OP-Exp": TPAUCLoss(Uniform(), Exponential(15.0)),
+    "TPAUC-Poly": TPAUCLoss(Polynomial.from_exponent(0.03)),
+    "TPAUC-Exp": TPAUCLoss(Exponential(15.0)),
+    "LogisticAUC": TPAUCLoss(Uniform(), **LOGISTIC),
+    "anchored": TPAUCLoss(Anchored(0.3, 0.3, 0.3), **LOGISTIC),
+}
+
+
+@pytest.mark.parametrize("method", LAST_LOSSES)
+def test_a_name_means_the_loss_that_the_table_of_methods_says(method):
     generator = torch.Generator().manual_seed(0)
     logits, labels = 3 * torch.randn(TINY.n_positive + TINY.n_negative, generator=generator), torch.arange(52) < 12
-    parameters = parameters_of(method, square(0.3), TINY)
-    here = loss_of(method, parameters, TINY)
-    there = METHODS[method].make_loss(parameters, ClassSizes(TINY.n_positive, TINY.n_negative))
-    for step in (0, TINY.steps - 1):
-        for loss in (here, there):
-            if hasattr(loss, "set_epoch"):
-                loss.set_epoch(step)
-        assert here(logits, labels) == there(logits, labels)
+    loss = loss_of(method, parameters_of(method, square(0.3), TINY), TINY)
+    first, last = LAST_LOSSES["LogisticAUC" if method == "anchored" else method], LAST_LOSSES[method]
+    for step, expected in ((0, first), (TINY.steps - 1, last)):
+        if hasattr(loss, "set_epoch"):
+            loss.set_epoch(step)
+        assert loss(logits, labels) == expected(logits, labels)
+
+
+def test_no_two_of_these_losses_have_the_same_value():
+    logits, labels = torch.linspace(-3, 3, 52), torch.arange(52) % 4 == 0
+    values = [loss(logits, labels).item() for loss in LAST_LOSSES.values()]
+    assert len(set(values)) == len(LAST_LOSSES)
 
 
 def test_anchored_trains_on_logits_and_begins_with_the_logistic_loss():

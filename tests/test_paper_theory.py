@@ -317,8 +317,8 @@ def test_constant_scores():
 def test_weighting_and_penalty_determine_each_other(weighting):
     errors = duality_errors(weighting, points=11)
     # The search sees values of phi with an error of 1e-16, so the top of its parabola to 1e-8 over the curvature's
-    # root. Polynomial(11) has curvature 10 v^9: near v = 0, where t is 0, it is flat to rounding up to v = 0.02.
-    assert errors.weighting < (0.05 if weighting == Polynomial(11.0) else 1e-5)
+    # root.
+    assert errors.weighting < 1e-5
     assert errors.penalty < 1e-9
 
 
@@ -419,6 +419,16 @@ def test_without_projection_a_step_leaves_the_boxes():
     assert values[1] == pytest.approx(
         saddle_function(np.minimum(unprojected, boxes(1.0)[0]), np.minimum(1.9 * zeta_2(means), boxes(1.0)[1]), means)
     )
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "name"),
+    [([2.0], [0.5], "positive_scores"), ([0.5], [-3.0], "negative_scores"), ([], [0.5], "positive_scores")],
+)
+def test_means_of_what_is_no_score_are_refused(positive, negative, name):
+    with pytest.raises(ValueError, match=rf"^{name} must hold numbers in \[0, 1\]"):
+        class_means(positive, negative, Polynomial(3.0))
+    assert class_means([1.0], [0.0], Uniform()).f_positive == 1.0  # the ends are scores
 
 
 def test_wrong_saddle_arguments():

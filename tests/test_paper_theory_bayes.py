@@ -22,6 +22,7 @@ from tpauc.paper.theory.inconsistency import (
     CROSSING_CURVES,
     REGION,
     Curve,
+    both_below,
     compare,
     order_by_opauc,
     pair_against,
@@ -147,6 +148,45 @@ def test_the_areas_of_the_sketch_add_up():
     assert found.tpr_dependent_opauc[1] - found.tpr_dependent_opauc[0] == pytest.approx(s5 + s8 - s6)
 
 
+def areas_on_a_grid(first, second, n):
+    """S5, S6 and S7 from the heights in the middles of ``n`` equal steps."""
+    x = (np.arange(n) + 0.5) / n
+    one, two = (np.interp(x, curve.fpr, curve.tpr) for curve in (first, second))
+    both, *each = (
+        np.where(x < REGION.beta, np.maximum(y - (1.0 - REGION.alpha), 0.0), 0.0).mean()
+        for y in (np.minimum(one, two), two, one)
+    )
+    return each[0] - both, each[1] - both, both
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(deadline=None, max_examples=60)
+def test_the_areas_of_the_curves_of_samples(seed):
+    rng, y = np.random.default_rng(seed), np.arange(60) < 30
+    curves = [
+        Curve(*(tuple(rates.tolist()) for rates in roc_vertices(y, rng.normal(size=60) + 1.5 * y))) for _ in range(2)
+    ]
+    second, first = sorted(curves, key=lambda curve: entry_rate(*curve, REGION))
+    if entry_rate(*first, REGION) < REGION.beta:
+        # All steps end at multiples of 1/30, beta is one of them, and so the grid is exact.
+        assert pieces(first, second)[:3] == pytest.approx(areas_on_a_grid(first, second, 30), abs=ROUNDING)
+
+
+def test_the_areas_of_slanted_curves_with_a_step():
+    first = Curve((0.0, 0.3, 0.3, 1.0), (0.0, 0.3, 0.95, 1.0))
+    second = Curve((0.0, 0.1, 0.1, 1.0), (0.0, 0.2, 0.7, 1.0))
+    # A step of the grid is 1e-5 wide, and a step of a curve 0.65 high.
+    assert pieces(first, second)[:3] == pytest.approx(areas_on_a_grid(first, second, 100_000), abs=1e-5)
+
+
+def test_the_lower_of_two_curves_with_steps_by_hand():
+    early, late = Curve((0.0, 0.0, 1.0), (0.0, 0.5, 1.0)), Curve((0.0, 0.2, 0.2, 1.0), (0.0, 0.1, 0.7, 1.0))
+    assert both_below(early, late) == Curve((0.0, 0.2, 0.2, 1.0), (0.0, 0.1, 0.6, 1.0))
+    # They cross where one of them is vertical: no vertex more.
+    corner = Curve((0.0, 0.5, 0.5, 1.0), (0.0, 0.0, 1.0, 1.0))
+    assert both_below(corner, Curve((0.0, 1.0), (0.0, 1.0))) == Curve((0.0, 0.5, 0.5, 1.0), (0.0, 0.0, 0.5, 1.0))
+
+
 def test_the_sketch_needs_the_second_curve_to_enter_first():
     with pytest.raises(ValueError, match="enter the region first"):
         pieces(*reversed(CROSSING_CURVES))
@@ -209,6 +249,37 @@ def test_the_cells_stand_for_the_distribution(mixture):
     # Only the order of eta counts, and it does not depend on the prior.
     assert population.tpauc(mixture.eta(points), region) == pytest.approx(bayes_tpauc(population, region), abs=1e-9)
     assert bayes_tpauc(mixture.cells(60)[1], region) == pytest.approx(bayes_tpauc(population, region), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "spread"),
+    [(10.0, 12.0, 1.0), (0.0, 20.0, 10.0), (0.0, 0.02, 0.01)],
+    ids=["far", "wide", "narrow"],
+)
+def test_cells_that_miss_a_part_of_the_distribution_are_refused(left, right, spread):
+    mixture = PlaneMixture((NormalBlob(1.0, (right, 0.0), spread),), (NormalBlob(1.0, (left, 0.0), spread),), prior=0.1)
+    with pytest.raises(ValueError, match=r"^side=250 cells .* must hold a mass of 1 of the (posi|nega)tives, got "):
+        mixture.cells()
+    scaled = PlaneMixture((NormalBlob(1.0, (2.0, 0.0), 1.0),), (NormalBlob(1.0, (0.0, 0.0), 1.0),), prior=0.1)
+    assert bayes_tpauc(scaled.cells()[1], Region(0.3, 0.3)) == pytest.approx(0.383, abs=1e-3)
+
+
+def test_eta_where_no_density_is_above_zero():
+    mixture = PlaneMixture((NormalBlob(1.0, (2.0, 0.0), 1.0),), (NormalBlob(1.0, (0.0, 0.0), 1.0),), prior=0.1)
+    # Both classes are equally far from (1, 70), where the prior decides; the others are nearer to one of them.
+    assert mixture.eta(np.array([[1.0, 70.0], [60.0, 0.0], [-900.0, 0.0]])) == pytest.approx([0.1, 1.0, 0.0])
+    points = np.random.default_rng(0).normal(size=(50, 2))
+    positive, negative = (
+        sum(blob.density(points) for blob in blobs) for blobs in (BENT_BORDER.positives, BENT_BORDER.negatives)
+    )
+    np.testing.assert_allclose(BENT_BORDER.eta(points), 0.1 * positive / (0.1 * positive + 0.9 * negative), rtol=1e-10)
+
+
+def test_a_population_equals_itself_alone_and_can_be_a_key():
+    population, other = FinitePopulation([1, 2], [2, 1]), FinitePopulation([1, 2], [2, 1])
+    assert population == population
+    assert population != other
+    assert {population: 1}[population] == 1
 
 
 def test_population_agrees_with_repeated_rows():
@@ -308,6 +379,59 @@ def test_a_curve_that_misses_the_region_has_no_three_sets():
     population = random_population(0)
     with pytest.raises(ValueError, match="misses"):
         three_sets(population, -population.eta, Region(0.2, 0.2))
+
+
+@given(seed=st.integers(0, 10**6), alpha=shares, beta=shares)
+@settings(deadline=None, max_examples=100)
+def test_a_kind_that_a_threshold_cuts_is_in_the_middle_and_a_curve_that_misses_is_refused(seed, alpha, beta):
+    rng, region = np.random.default_rng(seed), Region(alpha, beta)
+    population, scores = random_population(seed, kinds=4), rng.permutation(4)
+    fpr, tpr = population.roc(scores)
+    if entry_rate(fpr, tpr, region) > beta:
+        with pytest.raises(ValueError, match=r"^scores must have t_beta <= t_\(1-alpha\): their curve misses Region"):
+            three_sets(population, scores, region)
+        return
+    sets = three_sets(population, scores, region)
+    for kind, number in zip(np.argsort(-scores), range(4), strict=True):
+        in_two = [
+            curve[number] + ROUNDING < cut < curve[number + 1] - ROUNDING
+            for curve, cut in ((tpr, 1 - alpha), (fpr, beta))
+        ]
+        if any(in_two):
+            assert sets.middle[kind]
+    assert (np.sum(sets, axis=0) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("population", "scores", "share"),
+    [
+        (FinitePopulation([1, 1], [1, 1]), [0, 1], 0.3),  # a threshold cuts each kind
+        (FinitePopulation([0, 1, 1, 2], [2, 1, 1, 0]), [3, 2, 1, 0], 0.5),
+        (FinitePopulation([1, 0, 0, 1], [3, 2, 3, 2]), [3, 2, 1, 0], 0.5),  # along the lower border of the region
+        (FinitePopulation([2, 3, 5], [1, 0, 1]), [2, 1, 0], 0.5),  # through its corner, along the right border
+    ],
+)
+def test_scores_whose_curve_misses_the_region(population, scores, share):
+    region = Region(share, share)
+    assert population.tpauc(scores, region) == 0.0
+    for function in (three_sets, risk_terms):
+        with pytest.raises(ValueError, match="misses"):
+            function(population, scores, region)
+
+
+def test_scores_whose_curve_misses_the_region_are_not_weakly_consistent():
+    population = FinitePopulation([0, 1, 1, 2], [2, 1, 1, 0])
+    assert not weakly_consistent(population, [3, 2, 1, 0], Region(0.5, 0.5))
+    # Here even eta misses the region, and there are no three sets to compare with.
+    with pytest.raises(ValueError, match="misses"):
+        weakly_consistent(FinitePopulation([1, 1], [1, 1]), [0, 1], Region(0.3, 0.3))
+
+
+@pytest.mark.parametrize("scores", [[3, 1, 2, 0], [0, 3, 1, 2]], ids=["misses the region", "other sets"])
+def test_theorem_3_says_nothing_of_scorers_that_are_not_weakly_consistent(scores):
+    population, region = FinitePopulation([0, 1, 2, 3], [3, 2, 1, 0]), Region(0.5, 0.5)
+    with pytest.raises(ValueError, match=r"^scores must be weakly consistent: their three sets .* not those of eta$"):
+        middle_order_loss(population, scores, region)
 
 
 def test_an_unknown_set_and_scores_of_another_length_are_refused():

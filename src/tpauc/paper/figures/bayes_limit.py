@@ -39,7 +39,7 @@ def compute(budget: Budget) -> list[Row]:
 
     Examples
     --------
-    >>> tiny = Budget(seeds=1, steps=1, n_positive=5, n_negative=20, side=12)
+    >>> tiny = Budget(seeds=1, steps=1, n_positive=5, n_negative=20, side=20)
     >>> found = compute(tiny)
     >>> limit = {row["share"]: row["tpauc"] for row in found if row["series"] == "eta"}
     >>> all(row["tpauc"] <= limit[row["share"]] + 1e-12 for row in found)

@@ -2,7 +2,8 @@
 
 All logits are lowered by the same amount. The order of the examples, so TPAUC and the 0-1 risk, cannot change. But the
 hardness of every negative goes to 0, its weight with it, and the relaxed risk vanishes while the truncated risk does
-not. Weights by rank (`tpauc.Anchored`) have no such way down: their sum does not depend on where the scores are.
+not. Weights by rank (`tpauc.Anchored`) have no such way down: their sum does not depend on where the scores are. Their
+mean is 1, so once the scores differ no longer their risk is 1, the square loss of a pair of equal scores.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ import numpy as np
 import torch
 
 from tpauc.losses import empirical_risks
-from tpauc.paper.figures.canvas import label, legend_above, line_style, new_canvas
+from tpauc.paper.figures.canvas import INK, label, legend_above, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
-from tpauc.weighting import Exponential, Polynomial, WeightingFunction
+from tpauc.weighting import Anchored, Exponential, Polynomial, Weighting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALPHA = BETA = 0.3
-WEIGHTINGS: dict[str, WeightingFunction] = {
+WEIGHTINGS: dict[str, Weighting] = {
     "Poly, exponent 0.1": Polynomial.from_exponent(0.1),
     "Poly, exponent 0.5": Polynomial.from_exponent(0.5),
     "Exp, gamma 5": Exponential(5.0),
+    "Anchored": Anchored(ALPHA, BETA),
 }
 LARGEST_SHIFT = 40.0
 
@@ -60,8 +62,8 @@ def draw(rows: Sequence[Row]) -> Figure:
         axes.plot(shifts, risks, label=f"relaxed, {name}", **line_style(number))
     own = [row for row in rows if row["weighting"] == names[0]]
     shifts = [row["shift"] for row in own]
-    axes.plot(shifts, [row["truncated"] for row in own], label="truncated surrogate", **line_style(3))
-    axes.plot(shifts, [row["zero_one"] for row in own], label="0-1 risk", **line_style(4))
+    axes.plot(shifts, [row["truncated"] for row in own], label="truncated surrogate", **line_style(len(names)))
+    axes.plot(shifts, [row["zero_one"] for row in own], label="0-1 risk", **line_style(len(names) + 1) | {"color": INK})
     axes.set_yscale("log")
     axes.set_ylim(1e-8, 2.0)
     label(axes, "The same ranking throughout", "all logits lowered by", "risk, a mean over all pairs")

@@ -49,7 +49,7 @@ def compute(budget: Budget) -> list[Row]:
 
     Examples
     --------
-    >>> tiny = Budget(seeds=1, steps=1, n_positive=5, n_negative=20, side=10)
+    >>> tiny = Budget(seeds=1, steps=1, n_positive=5, n_negative=20, side=20)
     >>> len(compute(tiny))  # values of both grids, regions, and SqAUC
     45
     """

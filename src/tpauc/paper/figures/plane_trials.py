@@ -21,7 +21,7 @@ def measure_on_plane(experiment: Experiment, budget: Budget) -> list[Row]:
 
     Examples
     --------
-    >>> tiny = Budget(seeds=1, steps=2, n_positive=10, n_negative=20, side=10)
+    >>> tiny = Budget(seeds=1, steps=2, n_positive=10, n_negative=20, side=20)
     >>> (row,) = measure_on_plane(Experiment([Trial("SqAUC")], [Region(0.5, 0.5)]), tiny)
     >>> row["method"], 0.0 <= row["tpauc"] <= row["limit"]
     ('SqAUC', True)

@@ -111,9 +111,9 @@ def trained_scores(
 
     Examples
     --------
-    >>> tiny = Budget(steps=2, n_positive=10, n_negative=20, side=10)
+    >>> tiny = Budget(steps=2, n_positive=10, n_negative=20, side=20)
     >>> trained_scores("linear", SquareAUCLoss(), warmup=0, seed=0, budget=tiny).shape
-    (100,)
+    (400,)
     """
     rng = np.random.default_rng(seed)
     points, labels = mixture.sample(budget.n_positive, budget.n_negative, rng)
@@ -158,8 +158,8 @@ def cells(side: int, mixture: PlaneMixture = BENT_BORDER) -> tuple[FloatArray, F
 
     Examples
     --------
-    >>> cells(10)[0].shape
-    (100, 2)
+    >>> cells(20)[0].shape
+    (400, 2)
     """
     return mixture.cells(side)
 

@@ -33,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc.paper.theory.populations import FinitePopulation
+from tpauc.paper.theory.roc_areas import entry_rate
 from tpauc.region import Region
 from tpauc.validation import BoolArray, FloatArray, check_choice, check_count, check_same_length, check_scores
 
@@ -65,7 +66,8 @@ def three_sets(population: FinitePopulation, scores: npt.ArrayLike, region: Regi
     """Split the kinds by the two thresholds of a scorer.
 
     A kind that a threshold cuts through belongs to the middle. A curve that misses the region has
-    ``t_beta > t_{1-alpha}``, which the paper excludes, and so does this function.
+    ``t_beta > t_{1-alpha}``, which the paper excludes, and so does this function. It also excludes a curve that runs
+    along the border of the region such that a kind would be both top and bottom.
 
     Examples
     --------
@@ -74,6 +76,14 @@ def three_sets(population: FinitePopulation, scores: npt.ArrayLike, region: Regi
     >>> [members.astype(int).tolist() for members in sets]
     [[0, 0, 0, 1], [0, 1, 1, 0], [1, 0, 0, 0]]
     """
+    sets = _sets(population, scores, region)
+    if sets is None:
+        raise ValueError(f"scores must have t_beta <= t_(1-alpha): their curve misses {region}")
+    return sets
+
+
+def _sets(population: FinitePopulation, scores: npt.ArrayLike, region: Region) -> ThreeSets | None:
+    """Return the three sets of a scorer, None for one whose curve misses the region."""
     values = check_scores(scores, "scores")
     check_same_length("scores", values, "positive", population.positive)
     _, kind = np.unique(values, return_inverse=True)
@@ -82,9 +92,9 @@ def three_sets(population: FinitePopulation, scores: npt.ArrayLike, region: Regi
     negatives_up_to = np.cumsum(np.bincount(kind, population.negative))
     top = (positives_down_to <= 1.0 - region.alpha + _ROUNDING)[kind]
     bottom = (negatives_up_to <= 1.0 - region.beta + _ROUNDING)[kind]
-    if (top & bottom).any():
-        raise ValueError(f"scores must have t_beta <= t_(1-alpha): their curve misses {region}")
-    return ThreeSets(top, ~top & ~bottom, bottom)
+    # Where a threshold cuts a kind, the curve may miss the region although no kind is both top and bottom.
+    misses = entry_rate(*population.roc(values), region) > region.beta + _ROUNDING or (top & bottom).any()
+    return None if misses else ThreeSets(top, ~top & ~bottom, bottom)
 
 
 def uncut_region(population: FinitePopulation, region: Region) -> Region:
@@ -104,7 +114,7 @@ def uncut_region(population: FinitePopulation, region: Region) -> Region:
 
 
 def weakly_consistent(population: FinitePopulation, scores: npt.ArrayLike, region: Region) -> bool:
-    """Say whether a scorer makes the same three sets as ``eta``.
+    """Say whether a scorer makes the same three sets as ``eta``; one whose curve misses the region does not.
 
     Examples
     --------
@@ -114,8 +124,8 @@ def weakly_consistent(population: FinitePopulation, scores: npt.ArrayLike, regio
     >>> weakly_consistent(population, [1.0, 0.0, 2.0, 3.0], Region(alpha=0.5, beta=0.5))
     False
     """
-    own, best = (three_sets(population, f, region) for f in (scores, population.eta))
-    return all(np.array_equal(a, b) for a, b in zip(own, best, strict=True))
+    own, best = _sets(population, scores, region), three_sets(population, population.eta, region)
+    return own is not None and all(np.array_equal(a, b) for a, b in zip(own, best, strict=True))
 
 
 def shuffled_within(
@@ -158,7 +168,8 @@ def shuffled_within(
 def middle_order_loss(population: FinitePopulation, scores: npt.ArrayLike, region: Region) -> float:
     """Return what Theorem 3 says a weakly consistent scorer loses against ``eta``, in normalised TPAUC.
 
-    Exact where no kind is cut by a threshold of the region.
+    Exact where no kind is cut by a threshold of the region. A scorer that is not weakly consistent is refused: the
+    theorem says nothing of it.
 
     Examples
     --------
@@ -169,7 +180,8 @@ def middle_order_loss(population: FinitePopulation, scores: npt.ArrayLike, regio
     (0.333333, 0.333333)
     """
     values = check_scores(scores, "scores")
-    check_same_length("scores", values, "positive", population.positive)
+    if not weakly_consistent(population, values, region):
+        raise ValueError(f"scores must be weakly consistent: their three sets in {region} are not those of eta")
     middle = three_sets(population, population.eta, region).middle
     p, n, f = population.positive[middle], population.negative[middle], values[middle]
     gain = np.outer(p, n) - np.outer(n, p)  # > 0 where eta ranks the first above the second

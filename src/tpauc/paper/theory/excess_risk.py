@@ -193,8 +193,9 @@ def pair_loss_lipschitz(weighting: WeightingFunction) -> float:
     >>> pair_loss_lipschitz(Uniform())
     8.0
     """
+    slope = weighting_lipschitz(weighting)  # first, because it knows what is no function of the score
     largest = weighting.supremum()
-    return 2.0 * (largest * SQUARE_SUPREMUM * weighting_lipschitz(weighting) + largest**2 * SQUARE_LIPSCHITZ)
+    return 2.0 * (largest * SQUARE_SUPREMUM * slope + largest**2 * SQUARE_LIPSCHITZ)
 
 
 def network_spread(*, layers: int, distance: float, initial_excess: float = 0.0, input_norm: float = 1.0) -> float:
@@ -217,8 +218,18 @@ def network_spread(*, layers: int, distance: float, initial_excess: float = 0.0,
     62914560
     """
     count, reach = check_count(layers, "layers"), check_positive(distance, "distance")
-    growth = (1.0 + check_non_negative(initial_excess, "initial_excess") + reach / count) ** count
-    return 3.0 * reach * check_positive(input_norm, "input_norm") * growth
+    norm = 1.0 + check_non_negative(initial_excess, "initial_excess") + reach / count
+    size = 3.0 * reach * check_positive(input_norm, "input_norm")
+    try:
+        spread = size * norm**count
+    except OverflowError:
+        spread = math.inf
+    if not math.isfinite(spread):
+        raise ValueError(
+            f"3 d R_X (1 + nu + d / L)^L must be within float64, got layers={layers!r}, distance={distance!r}, "
+            f"initial_excess={initial_excess!r} and input_norm={input_norm!r}"
+        )
+    return spread
 
 
 def corollary_cnn(

@@ -13,7 +13,7 @@ agrees on all pairs: `pair_against` makes a pair for each.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -30,16 +30,22 @@ class Curve(NamedTuple):
     fpr: tuple[float, ...]
     tpr: tuple[float, ...]
 
-    def height(self, fpr: FloatArray) -> FloatArray:
-        """Return the true positive rates at the given false positive rates.
+    def height(self, fpr: FloatArray, side: Literal["left", "right"] = "right") -> FloatArray:
+        """Return the true positive rates at the given false positive rates, of shape (n,) and in [0, 1].
+
+        Where the curve is vertical it has two of them: that on the left is its lower end, that on the right the upper.
 
         Examples
         --------
         >>> CROSSING_CURVES[0].height(np.array([0.225])).tolist()
         [0.45]
+        >>> step = Curve((0.0, 0.0, 1.0), (0.0, 0.5, 1.0))
+        >>> step.height(np.zeros(1), "left").tolist(), step.height(np.zeros(1), "right").tolist()
+        ([0.0], [0.5])
         """
         x, y = check_curve(self.fpr, self.tpr)
-        heights: FloatArray = np.interp(fpr, x, y)
+        vertex = np.searchsorted(x, fpr, side=side) - (side == "right")
+        heights: FloatArray = np.where(x[vertex] == fpr, y[vertex], np.interp(fpr, x, y))
         return heights
 
 
@@ -113,12 +119,23 @@ def both_below(first: Curve, second: Curve) -> Curve:
     Curve(fpr=(0.0, 0.5, 1.0), tpr=(0.0, 0.5, 1.0))
     """
     x = np.union1d(np.asarray(first.fpr), np.asarray(second.fpr))
-    gap = first.height(x) - second.height(x)
-    # On a straight piece the gap is linear, so where its sign turns one point of zero lies.
-    turns = np.flatnonzero(gap[:-1] * gap[1:] < 0.0)
-    crossings = x[turns] + (x[turns + 1] - x[turns]) * gap[turns] / (gap[turns] - gap[turns + 1])
-    x = np.union1d(x, crossings)
-    return Curve(tuple(x.tolist()), tuple(np.minimum(first.height(x), second.height(x)).tolist()))
+    left, right = first.height(x, "left"), first.height(x, "right")
+    other_left, other_right = second.height(x, "left"), second.height(x, "right")
+    # Between two neighbours of x both curves are straight, so where the sign of the gap turns one point of zero lies.
+    start, end = (right - other_right)[:-1], (left - other_left)[1:]
+    turns = np.flatnonzero(start * end < 0.0)
+    crossings = x[turns] + (x[turns + 1] - x[turns]) * start[turns] / (start[turns] - end[turns])
+    fpr = np.concatenate((x, x, crossings))
+    tpr = np.concatenate(
+        (
+            np.minimum(left, other_left),
+            np.minimum(right, other_right),
+            np.minimum(first.height(crossings), second.height(crossings)),
+        )
+    )
+    # Both coordinates rise along a curve: sorted each by itself they are in order, whatever the rounding of a crossing.
+    vertices = np.unique(np.stack((np.sort(fpr), np.sort(tpr)), axis=1), axis=0)
+    return Curve(tuple(vertices[:, 0].tolist()), tuple(vertices[:, 1].tolist()))
 
 
 def pair_against(lower: float, region: Region = REGION) -> tuple[Curve, Curve]:

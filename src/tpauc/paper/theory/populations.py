@@ -33,7 +33,7 @@ from tpauc.validation import (
 _HALF_WIDTH = 8.0  # of the square that the cells cover: beyond it lies less than 1e-6 of `TWO_KINDS_OF_HARD`
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # arrays are neither compared by one bool nor hashed: each population is its own
 class FinitePopulation:
     """Shares of positives and of negatives that are of each kind.
 
@@ -108,6 +108,12 @@ class NormalBlob:
         values: FloatArray = self.share * np.exp(-squares / (2.0 * self.spread**2)) / (2.0 * np.pi * self.spread**2)
         return values
 
+    def log_density(self, points: FloatArray) -> FloatArray:
+        """Return the logarithm of `density`, finite also where that is too small for a float."""
+        squares = ((points - np.asarray(self.centre)) ** 2).sum(axis=1)
+        values: FloatArray = np.log(self.share / (2.0 * np.pi * self.spread**2)) - squares / (2.0 * self.spread**2)
+        return values
+
 
 @dataclass(frozen=True)
 class PlaneMixture:
@@ -141,9 +147,12 @@ class PlaneMixture:
 
     def eta(self, points: FloatArray) -> FloatArray:
         """Return ``P(y = 1 | x)`` at points of shape (n, 2)."""
-        positive, negative = (_density(blobs, points) for blobs in (self.positives, self.negatives))
-        weighted = self.prior * positive
-        values: FloatArray = weighted / (weighted + (1.0 - self.prior) * negative)
+        positive, negative = (
+            np.logaddexp.reduce([blob.log_density(points) for blob in blobs])
+            for blobs in (self.positives, self.negatives)
+        )
+        log_odds_against = np.log((1.0 - self.prior) / self.prior) + negative - positive
+        values: FloatArray = np.exp(-np.logaddexp(0.0, log_odds_against))
         return values
 
     def sample(
@@ -155,11 +164,23 @@ class PlaneMixture:
         return np.concatenate(points), np.repeat(np.array([1, 0], dtype=np.int64), counts)
 
     def cells(self, side: int = 250) -> tuple[FloatArray, FinitePopulation]:
-        """Return the centres of ``side * side`` square cells, shape (side^2, 2), and the population on them."""
+        """Return the centres of ``side * side`` square cells, shape (side^2, 2), and the population on them.
+
+        The cells cover the square of coordinates from -8 to 8. They must hold all of both classes, to one in a
+        thousand: blobs beyond the square, or narrower than its cells, are refused.
+        """
         steps = (np.arange(check_count(side, "side")) + 0.5) / side
         ticks = _HALF_WIDTH * (2.0 * steps - 1.0)
         points = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
-        return points, FinitePopulation(_density(self.positives, points), _density(self.negatives, points))
+        densities = [_density(blobs, points) for blobs in (self.positives, self.negatives)]
+        for name, density in zip(("positives", "negatives"), densities, strict=True):
+            mass = float(density.sum()) * (2.0 * _HALF_WIDTH / side) ** 2
+            if abs(mass - 1.0) > 1e-3:
+                raise ValueError(
+                    f"side={side} cells by {side} up to +-{_HALF_WIDTH:g} must hold a mass of 1 of the {name}, got "
+                    f"{mass:.4g}: move or shrink the blobs into that square, and give narrow ones a larger side"
+                )
+        return points, FinitePopulation(*densities)
 
 
 def _density(blobs: tuple[NormalBlob, ...], points: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tpauc.validation import FloatArray, check_count, check_positive, check_scores
+from tpauc.validation import FloatArray, check_count, check_positive, check_probabilities
 from tpauc.weighting import WeightingFunction
 
 # The paper's C_a and C_b, so that a~ = C_a * a and b~ = C_b * b.
@@ -52,8 +52,8 @@ def class_means(positive_scores: npt.ArrayLike, negative_scores: npt.ArrayLike, 
     >>> class_means([0.5, 1.0], [0.0, 0.5], Uniform())[:4]
     (1.0, 1.0, 0.75, 0.25)
     """
-    positive = check_scores(positive_scores, "positive_scores").astype(np.float64)
-    negative = check_scores(negative_scores, "negative_scores").astype(np.float64)
+    positive = check_probabilities(positive_scores, "positive_scores")
+    negative = check_probabilities(negative_scores, "negative_scores")
     v_positive, v_negative = (psi(torch.from_numpy(h)).numpy() for h in (1.0 - positive, negative))
     means = [
         float(np.mean(weight * score**power))
