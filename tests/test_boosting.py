@@ -406,17 +406,24 @@ def test_frames_names_and_missing_values():
     assert cross_val_score(a_booster(), frame, Y, scoring=tpauc_scorer(0.3, 0.3), cv=2).shape == (2,)
 
 
+FEW_COPIES = "copies of a row could not be kept in one fold, so the values may be too high"
+
+
 def test_features_that_say_nothing_and_copies_of_one_row():
-    nothing = a_booster().fit(np.ones((300, 2)), Y[:300])
+    with pytest.warns(UserWarning, match=FEW_COPIES) as caught:
+        nothing = a_booster(n_repeats=2).fit(np.ones((300, 2)), Y[:300])
+    assert [warning.filename for warning in caught] == [__file__]
     assert not nothing.predict(np.ones((3, 2))).any()
     few = np.repeat(X[:2], 50, axis=0)
-    assert np.isfinite(a_booster().fit(few, np.arange(100) % 2).decision_function(few)).all()
+    with pytest.warns(UserWarning, match=FEW_COPIES):
+        assert np.isfinite(a_booster().fit(few, np.arange(100) % 2).decision_function(few)).all()
 
 
 def test_a_tiny_region_on_one_feature_of_two_values():
     rng = np.random.default_rng(0)
     feature = rng.integers(0, 2, 2000)
-    booster = a_booster(beta=0.001).fit(feature[:, None], rng.random(2000) < 0.1 + 0.2 * feature)  # a warning fails
+    with pytest.warns(UserWarning, match=FEW_COPIES):  # and no other
+        booster = a_booster(beta=0.001).fit(feature[:, None], rng.random(2000) < 0.1 + 0.2 * feature)
     zero, one = booster.decision_function([[0], [1]])
     assert zero < one < np.inf
 
@@ -427,6 +434,15 @@ def test_copies_of_a_row_are_not_judged_by_trees_that_saw_them():
     copied = np.repeat(once, 8, axis=0), np.repeat(labels, 8)
     value = tpauc_score(copied[1], a_booster().fit(*copied).out_of_fold_scores_, alpha=0.3, beta=0.3)
     assert value < 0.3  # labels are noise; trees that had seen the copies would rank them perfectly
+
+
+def test_copies_share_a_fold_also_where_a_class_has_fewer_distinct_rows_than_folds():
+    rng = np.random.default_rng(0)
+    few, labels = rng.normal(size=(404, 4)), np.arange(404) < 4
+    copied = np.repeat(few, np.where(labels, 100, 1), axis=0), np.repeat(labels, np.where(labels, 100, 1))
+    booster = a_booster(n_folds=5).fit(*copied)
+    assert len(booster.paths_) == 4
+    assert tpauc_score(copied[1], booster.out_of_fold_scores_, alpha=0.3, beta=0.3) < 0.3
 
 
 def test_repeated_folds_average_what_did_not_see_a_row():

@@ -22,9 +22,9 @@ from tpauc.cross_validation import (
     corrected_comparison,
     cross_validate,
     folds_that_fit,
-    kept_together,
 )
 from tpauc.estimator import TPAUCClassifier
+from tpauc.folds import kept_together
 from tpauc.region import Region
 from tpauc.uncertainty import Comparison, Interval
 from tpauc.validation import (

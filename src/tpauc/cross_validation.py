@@ -26,7 +26,7 @@ import numpy.typing as npt
 from scipy import stats
 from sklearn.utils import _safe_indexing
 
-from tpauc.folds import copies, stratified_folds
+from tpauc.folds import FEW_DISTINCT, stratified_folds
 from tpauc.held_out import held_out_tpauc
 from tpauc.region import Region, fewest_with_one, hard_mass
 from tpauc.uncertainty import Comparison
@@ -60,7 +60,10 @@ def cross_validate(
             train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             seed = int(random.integers(2**31))
             for name, maker in makers.items():
-                fitted = maker(region, seed).fit(_safe_indexing(X, train), positive[train].astype(np.int64))
+                with warnings.catch_warnings():
+                    # Models warn of folds of their own, in which they find their settings; judged they are in ours.
+                    warnings.filterwarnings("ignore", FEW_DISTINCT, UserWarning)
+                    fitted = maker(region, seed).fit(_safe_indexing(X, train), positive[train].astype(np.int64))
                 scores = _scores(fitted, _safe_indexing(X, test))
                 values[name].append(held_out_tpauc(positive[test], scores, region))
             if progress is not None:
@@ -104,35 +107,6 @@ def _check_rest_of_folds(fold: IntArray, positive: BoolArray, n_folds: int) -> N
         rest = positive[fold != number]
         n_positive = int(rest.sum())
         check_class_sizes(n_positive, rest.size - n_positive, 2, "to train on outside each fold")
-
-
-def kept_together(X: Any, positive: BoolArray, n_folds: int) -> tuple[IntArray, int]:
-    """Return the rows that share a fold, as numbers of groups, and how many folds that allows.
-
-    Copies of a row share one. If not even two folds could then have both classes, rows are on their own, as in
-    `tpauc.folds.row_folds`.
-    """
-    group = copies(X)
-    if (most := fewest_distinct(group, positive, "in one fold", stacklevel=4)) < 2:
-        return np.arange(positive.size), n_folds
-    return group, min(n_folds, most)
-
-
-def fewest_distinct(group: IntArray, positive: BoolArray, where: str, stacklevel: int = 3) -> int:
-    """Return how many distinct rows have positives among their copies, or how many have none, whichever is less.
-
-    If it is less than two, warn that copies could not be kept together: they are those of a ``group``, and ``where``
-    says where they should have been.
-    """
-    has_positive = np.bincount(group, positive) > 0
-    n_with, n_without = int(has_positive.sum()), int((~has_positive).sum())
-    if min(n_with, n_without) < 2:
-        warnings.warn(
-            f"distinct rows with positives among their copies: {n_with}, without: {n_without}; copies of a row could "
-            f"not be kept {where}, so the values may be too high",
-            stacklevel=stacklevel,
-        )
-    return min(n_with, n_without)
 
 
 def corrected_comparison(differences: FloatArray, test_per_training_row: float) -> Comparison:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tpauc.boosting.judging import Validation, held_out_rows
 from tpauc.boosting.paths import Candidate, Path
 from tpauc.classifier import RegionClassifier, with_somebody_in_it
-from tpauc.folds import row_folds
+from tpauc.folds import kept_together, stratified_folds
 from tpauc.region import Region
 from tpauc.validation import check_count, check_flag, check_non_negative, check_positive, check_share, import_extra
 
@@ -36,14 +36,15 @@ _LEAST_ROUNDS = 100
 class TPAUCBooster(RegionClassifier):
     """Gradient boosted trees trained for the region ``TPR >= 1 - alpha``, ``FPR <= beta``; LightGBM underneath.
 
-    Missing values (NaN) are fine. Copies of a row share a fold.
+    Missing values (NaN) are fine. Copies of a row share a fold; if hardly any rows are distinct, so that they cannot,
+    there is a warning.
 
     Parameters
     ----------
     alpha, beta : float, default=0.3
         The region.
     n_folds : int, default=5
-        Folds; fewer if a class has fewer rows.
+        Folds; fewer if a class has fewer distinct rows.
     n_repeats : int, default=1
         How often rows are put into folds anew. There are ``n_folds * n_repeats`` trainings.
     max_rounds : int, default=200
@@ -185,7 +186,8 @@ class TPAUCBooster(RegionClassifier):
             raise ValueError(
                 f"at least 2 rows of each class are needed, got {n_rows[0]} positive, {n_rows[1]} negative"
             )
-        return np.stack([row_folds(X, positive, n_folds, random) for _ in range(self.n_repeats)])
+        group, n_folds = kept_together(X, positive, n_folds, stacklevel=3)
+        return np.stack([stratified_folds(positive, group, n_folds, random) for _ in range(self.n_repeats)])
 
     def _new_paths(
         self, X: Array, positive: Labels, folds: Array, region: Region, random: np.random.Generator
