@@ -17,6 +17,14 @@ def test_copies_are_rows_equal_in_every_feature():
     assert copies(frame).tolist() == [0, 1, 0, 2, 2]
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_every_nan_is_the_same(kind):
+    X = np.array([[1.0, np.nan], [1.0, -np.nan], [1.0, 2.0], [np.nan, 2.0]], dtype=kind)
+    assert np.signbit(X[:2, 1]).tolist() == [False, True]
+    assert copies(X).tolist() == [0, 0, 1, 2]
+    assert np.signbit(X[1, 1])  # the features stay as they are
+
+
 def test_copies_at_any_place_of_a_large_array():
     X = np.repeat(np.random.default_rng(0).normal(size=(1, 61)), 5001, axis=0)
     assert copies(X).max() == 0

@@ -34,7 +34,10 @@ def copies(X: Any) -> IntArray:
     keys: Iterable[Hashable]
     if values.dtype.kind in "biuf":
         # Numbers are compared as bytes; adding 0 makes one zero of the two that floats have.
-        keys = (row.tobytes() for row in np.ascontiguousarray(values + 0))
+        values = np.ascontiguousarray(values + 0)
+        if values.dtype.kind == "f":
+            values[np.isnan(values)] = np.nan  # one of the many: that of 0/0 has another sign
+        keys = (row.tobytes() for row in values)
     else:
         # As printed: NaN then equals NaN, and objects need not be hashable.
         keys = map(repr, values.tolist())
