@@ -355,6 +355,14 @@ def test_candidates_are_those_of_both_losses_and_their_shares_add_up():
     assert [(found["rounds"], found["region_rounds"]) for found in shortest.candidates_] == [(1, 0), (1, 1)]
 
 
+@pytest.mark.parametrize(
+    ("max_rounds", "last"),
+    [(1, [1]), (10, [10]), (150, [100, 150]), (160, [150, 160]), (800, [400, 600, 800]), (2500, [1600, 2400, 2500])],
+)
+def test_candidates_of_log_loss_go_on_to_the_last_round(max_rounds, last):
+    assert a_booster(max_rounds=max_rounds)._checkpoints()[-len(last) :] == last
+
+
 def test_validated_values_are_those_of_rows_not_trained_on():
     shared = FITTED.out_of_fold_scores_
     value = tpauc_score(Y[TRAIN], shared, alpha=0.3, beta=0.3)

@@ -28,7 +28,7 @@ from tpauc.validation import check_count, check_flag, check_non_negative, check_
 Array = npt.NDArray[Any]
 Labels = npt.NDArray[np.bool_]
 
-_CHECKPOINTS = (10, 20, 30, 50, 75, 100, 150, 200, 300, 400, 600, 800)
+_CHECKPOINTS = (10, 20, 30, 50, 75, 100, 150)  # and on, each twice the last but one
 # Log-loss goes on at least so long, and then until twice the rounds of the best candidate brought nothing better.
 _LEAST_ROUNDS = 100
 
@@ -233,7 +233,10 @@ class TPAUCBooster(RegionClassifier):
                 validation.grow(paths, Candidate(switch, rounds))
 
     def _checkpoints(self) -> list[int]:
-        return [rounds for rounds in _CHECKPOINTS if rounds < self.max_rounds] + [self.max_rounds]
+        checkpoints = list(_CHECKPOINTS)
+        while checkpoints[-1] < self.max_rounds:
+            checkpoints.append(2 * checkpoints[-2])
+        return [rounds for rounds in checkpoints if rounds < self.max_rounds] + [self.max_rounds]
 
     def _remember(self, validation: Validation, values: Array, shares: Array) -> None:
         self.shares_ = dict(zip(validation.candidates, shares.tolist(), strict=True))
