@@ -353,6 +353,18 @@ def test_the_command_says_what_the_function_found(table):
     assert {"plain", "balanced", "region", "over_plain", "over_balanced", "outcome"} <= set(document)
 
 
+def test_the_command_leaves_out_an_index_that_pandas_wrote(table, tmp_path):
+    with_index = tmp_path / "index.csv"
+    pd.read_csv(table).to_csv(with_index)
+    refused = run("advise", with_index, *OPTIONS)
+    assert (refused.exit_code, "leave it out with --drop ''" in refused.stderr) == (1, True)
+    found, expected = (
+        json.loads(run("advise", *arguments, *OPTIONS, "--repeats", "1", "--json").stdout)
+        for arguments in ([with_index, "--drop", ""], [table])
+    )
+    assert found["over_plain"] == expected["over_plain"]
+
+
 def test_the_command_warns_of_few_distinct_rows_in_one_line(tmp_path):
     X, y = six_rows()
     X.assign(ill=np.where(y, "yes", "no")).to_csv(tmp_path / "few.csv", index=False)

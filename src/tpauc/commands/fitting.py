@@ -134,7 +134,7 @@ def _parts(data: Path, test: Path | None, settings: FitSettings) -> tuple[Featur
     from tpauc.folds import copies, rows_to_hold_out
 
     table = read_table(data)
-    check_named_columns(table.column_names, data)
+    check_named_columns(table.column_names, settings.drop, data)
     check_columns([settings.target, *settings.drop], table.column_names, data)
     columns = FeatureColumns.of(table, leave_out=[settings.target, *settings.drop])
     everything = _part(table, columns, settings.target, settings.positive)
