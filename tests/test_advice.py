@@ -16,7 +16,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from typer.testing import CliRunner
 
-from tpauc import advice
+from tpauc import TPAUCBooster, advice
 from tpauc.advice import BALANCED, PLAIN, REGION, _advice, _table, advise
 from tpauc.cli import app
 from tpauc.cross_validation import cross_validate
@@ -234,6 +234,18 @@ def test_preprocessing_is_fitted_inside_the_folds_and_left_alone():
     by_scaler = advise(pd.DataFrame(X), y, alpha=0.3, beta=0.3, n_folds=2, preprocessing=scaler, random_state=0)
     assert not hasattr(scaler, "mean_")
     assert 0.0 <= by_scaler.region.estimate <= 1.0
+
+
+def test_names_of_columns_may_hold_any_character(monkeypatch):
+    pytest.importorskip("lightgbm")
+    short = partial(TPAUCBooster, max_rounds=10, n_folds=2, n_jobs=1)
+    monkeypatch.setattr(advice, "_booster", lambda region, seed: short(random_state=seed))
+    X, y = rows(80)
+    options = {"alpha": 0.3, "beta": 0.3, "model": "lightgbm", "n_folds": 2, "n_repeats": 1, "random_state": 0}
+    named = pd.DataFrame(X, columns=["size [m]", 'a "b"', "{c}, d: e"])
+    scaler = StandardScaler().set_output(transform="pandas")
+    found = advise(named, y, preprocessing=scaler, **options)
+    assert found == advise(X, y, preprocessing=StandardScaler(), **options)
 
 
 def mixed_columns():

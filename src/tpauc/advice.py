@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array
 
 from tpauc.cross_validation import (
@@ -167,7 +168,7 @@ def advise(
     check_count(n_repeats, "n_repeats")
     random = check_random_state(random_state)
     if preprocessing is None:
-        X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan" if model == "lightgbm" else True)
+        X = _as_numbers(X) if model == "lightgbm" else check_array(X, dtype=np.float64)
     else:
         X = _table(X)
     positive = check_labels(y, "y")
@@ -205,7 +206,13 @@ def _makers(model: str) -> dict[str, Maker]:
 
 
 def _lightgbm(seed: int, **options: Any) -> Any:
-    return import_extra("lightgbm", "lightgbm").LGBMClassifier(random_state=seed, verbose=-1, **options)
+    classifier = import_extra("lightgbm", "lightgbm").LGBMClassifier(random_state=seed, verbose=-1, **options)
+    # LightGBM refuses a data frame, which preprocessing may return, whose columns have names such as "size [m]".
+    return make_pipeline(FunctionTransformer(_as_numbers), classifier)
+
+
+def _as_numbers(X: Any) -> Any:
+    return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
 
 
 def _booster(region: Region, seed: int) -> Any:
