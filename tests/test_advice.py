@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
+from scipy import sparse, stats
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -123,6 +123,16 @@ def test_a_clear_difference_is_found(strength, outcome):
     assert found.outcome == outcome
     assert found.verdict.startswith(outcome.capitalize())
     assert (found.over_balanced.difference > 0) == (outcome == "helps")
+
+
+def test_a_model_that_never_errs_leaves_some_doubt():
+    y = np.arange(300) % 5 == 0
+    found = advice_by_columns(np.column_stack((y, y, y)) + np.random.default_rng(0).random((300, 3)) / 2, y)
+    # 3 hard positives and 14 hard negatives in each of 5 folds.
+    assert (found.region.estimate, found.region.high) == (1.0, 1.0)
+    assert found.region.low == pytest.approx(1.0 - stats.t.ppf(0.975, 9) * np.sqrt(1 / 10 + 1 / 4) / (2 * 3 * 14))
+    assert (found.over_plain.difference, found.over_plain.p_value) == (0.0, 1.0)
+    assert found.over_plain.low < 0.0 < found.over_plain.high
 
 
 def test_better_than_one_cross_entropy_alone_is_no_help():

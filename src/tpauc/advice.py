@@ -23,6 +23,7 @@ from tpauc.cross_validation import (
     corrected_comparison,
     cross_validate,
     folds_that_fit,
+    step_of_a_fold,
 )
 from tpauc.estimator import TPAUCClassifier
 from tpauc.folds import kept_together
@@ -240,13 +241,13 @@ def _table(X: Any) -> Any:
 # ----------------------------------------------------------------------------------------------------------- verdict
 
 
-def _interval(values: FloatArray, n_folds: int) -> Interval:
-    found = _compared(values, n_folds)
+def _interval(values: FloatArray, n_folds: int, step: float) -> Interval:
+    found = _compared(values, n_folds, step)
     return Interval(found.difference, max(found.low, 0.0), found.high)
 
 
-def _compared(differences: FloatArray, n_folds: int) -> Comparison:
-    return corrected_comparison(differences, 1.0 / (n_folds - 1))
+def _compared(differences: FloatArray, n_folds: int, step: float) -> Comparison:
+    return corrected_comparison(differences, 1.0 / (n_folds - 1), step)
 
 
 def _advice(
@@ -254,8 +255,9 @@ def _advice(
 ) -> Advice:
     n_positive = int(positive.sum())
     n_hard = region.hard_positives(n_positive)
-    intervals = {name: _interval(found, n_folds) for name, found in values.items()}
-    over = {name: _compared(values[REGION] - values[name], n_folds) for name in (PLAIN, BALANCED)}
+    step = step_of_a_fold(positive, n_folds, region)
+    intervals = {name: _interval(found, n_folds, step) for name, found in values.items()}
+    over = {name: _compared(values[REGION] - values[name], n_folds, step) for name in (PLAIN, BALANCED)}
     outcome = _outcome(over, n_hard)
     return Advice(
         model=model,

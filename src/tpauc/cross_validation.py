@@ -11,7 +11,8 @@ error*, Machine Learning 52, 2003) allows for that. With the mean ``m`` and the 
     m +- t(J - 1) * sqrt((1 / J + 1 / (K - 1)) * s^2),
 
 where ``1 / (K - 1)`` is the number of held-out rows over that of training rows. So further repeats make the interval
-steadier, but hardly narrower: only more data do.
+steadier, but hardly narrower: only more data do. On a fold whose region holds ``k+`` positives and ``k-`` negatives
+TPAUC goes in steps of ``1 / (2 k+ k-)``, so a few folds may agree by chance: ``s`` counts as one step at least.
 """
 
 from __future__ import annotations
@@ -109,7 +110,20 @@ def _check_rest_of_folds(fold: IntArray, positive: BoolArray, n_folds: int) -> N
         check_class_sizes(n_positive, rest.size - n_positive, 2, "to train on outside each fold")
 
 
-def corrected_comparison(differences: FloatArray, test_per_training_row: float) -> Comparison:
+def step_of_a_fold(positive: BoolArray, n_folds: int, region: Region) -> float:
+    """Return by how much the TPAUCs of a held-out fold differ at least, if they do: by half a pair.
+
+    Examples
+    --------
+    >>> step_of_a_fold(np.arange(100) < 50, 5, Region(0.2, 0.4))  # 2 hard positives, 4 hard negatives
+    0.0625
+    """
+    n_positive = int(positive.sum())
+    n_negative = positive.size - n_positive
+    return 0.5 / (region.hard_positives(n_positive // n_folds) * region.hard_negatives(n_negative // n_folds))
+
+
+def corrected_comparison(differences: FloatArray, test_per_training_row: float, step: float = 0.0) -> Comparison:
     """Mean of differences over splits of the same rows, with interval and p-value of the corrected resampled t-test.
 
     Parameters
@@ -118,6 +132,8 @@ def corrected_comparison(differences: FloatArray, test_per_training_row: float) 
         At least two.
     test_per_training_row : float
         Rows held out over rows trained on; ``1 / (K - 1)`` for folds.
+    step : float, default=0.0
+        The standard deviation of the differences is taken to be no less.
 
     Examples
     --------
@@ -126,7 +142,8 @@ def corrected_comparison(differences: FloatArray, test_per_training_row: float) 
     0.020 in 0.000 to 0.040, p = 0.049
     """
     mean, freedom = float(differences.mean()), differences.size - 1
-    error = math.sqrt((1.0 / differences.size + test_per_training_row) * float(differences.var(ddof=1)))
+    variance = max(float(differences.var(ddof=1)), step**2)
+    error = math.sqrt((1.0 / differences.size + test_per_training_row) * variance)
     if error == 0.0:
         return Comparison(mean, mean, mean, 1.0 if mean == 0.0 else 0.0)
     reach = float(stats.t.ppf((1.0 + CONFIDENCE) / 2.0, freedom)) * error
