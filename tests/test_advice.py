@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
+from scipy import sparse, stats
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from typer.testing import CliRunner
 
-from tpauc import advice
+from tpauc import TPAUCBooster, advice
 from tpauc.advice import BALANCED, PLAIN, REGION, _advice, _table, advise
 from tpauc.cli import app
 from tpauc.cross_validation import cross_validate
@@ -123,6 +123,16 @@ def test_a_clear_difference_is_found(strength, outcome):
     assert found.outcome == outcome
     assert found.verdict.startswith(outcome.capitalize())
     assert (found.over_balanced.difference > 0) == (outcome == "helps")
+
+
+def test_a_model_that_never_errs_leaves_some_doubt():
+    y = np.arange(300) % 5 == 0
+    found = advice_by_columns(np.column_stack((y, y, y)) + np.random.default_rng(0).random((300, 3)) / 2, y)
+    # 3 hard positives and 14 hard negatives in each of 5 folds.
+    assert (found.region.estimate, found.region.high) == (1.0, 1.0)
+    assert found.region.low == pytest.approx(1.0 - stats.t.ppf(0.975, 9) * np.sqrt(1 / 10 + 1 / 4) / (2 * 3 * 14))
+    assert (found.over_plain.difference, found.over_plain.p_value) == (0.0, 1.0)
+    assert found.over_plain.low < 0.0 < found.over_plain.high
 
 
 def test_better_than_one_cross_entropy_alone_is_no_help():
@@ -234,6 +244,18 @@ def test_preprocessing_is_fitted_inside_the_folds_and_left_alone():
     by_scaler = advise(pd.DataFrame(X), y, alpha=0.3, beta=0.3, n_folds=2, preprocessing=scaler, random_state=0)
     assert not hasattr(scaler, "mean_")
     assert 0.0 <= by_scaler.region.estimate <= 1.0
+
+
+def test_names_of_columns_may_hold_any_character(monkeypatch):
+    pytest.importorskip("lightgbm")
+    short = partial(TPAUCBooster, max_rounds=10, n_folds=2, n_jobs=1)
+    monkeypatch.setattr(advice, "_booster", lambda region, seed: short(random_state=seed))
+    X, y = rows(80)
+    options = {"alpha": 0.3, "beta": 0.3, "model": "lightgbm", "n_folds": 2, "n_repeats": 1, "random_state": 0}
+    named = pd.DataFrame(X, columns=["size [m]", 'a "b"', "{c}, d: e"])
+    scaler = StandardScaler().set_output(transform="pandas")
+    found = advise(named, y, preprocessing=scaler, **options)
+    assert found == advise(X, y, preprocessing=StandardScaler(), **options)
 
 
 def mixed_columns():
@@ -351,6 +373,18 @@ def test_the_command_says_what_the_function_found(table):
     assert f"{document['region']['estimate']:.4f}" in shown.stdout
     assert document["n_positive"] == int((pd.read_csv(table)["ill"] == "yes").sum())
     assert {"plain", "balanced", "region", "over_plain", "over_balanced", "outcome"} <= set(document)
+
+
+def test_the_command_leaves_out_an_index_that_pandas_wrote(table, tmp_path):
+    with_index = tmp_path / "index.csv"
+    pd.read_csv(table).to_csv(with_index)
+    refused = run("advise", with_index, *OPTIONS)
+    assert (refused.exit_code, "leave it out with --drop ''" in refused.stderr) == (1, True)
+    found, expected = (
+        json.loads(run("advise", *arguments, *OPTIONS, "--repeats", "1", "--json").stdout)
+        for arguments in ([with_index, "--drop", ""], [table])
+    )
+    assert found["over_plain"] == expected["over_plain"]
 
 
 def test_the_command_warns_of_few_distinct_rows_in_one_line(tmp_path):

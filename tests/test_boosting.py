@@ -355,6 +355,14 @@ def test_candidates_are_those_of_both_losses_and_their_shares_add_up():
     assert [(found["rounds"], found["region_rounds"]) for found in shortest.candidates_] == [(1, 0), (1, 1)]
 
 
+@pytest.mark.parametrize(
+    ("max_rounds", "last"),
+    [(1, [1]), (10, [10]), (150, [100, 150]), (160, [150, 160]), (800, [400, 600, 800]), (2500, [1600, 2400, 2500])],
+)
+def test_candidates_of_log_loss_go_on_to_the_last_round(max_rounds, last):
+    assert a_booster(max_rounds=max_rounds)._checkpoints()[-len(last) :] == last
+
+
 def test_validated_values_are_those_of_rows_not_trained_on():
     shared = FITTED.out_of_fold_scores_
     value = tpauc_score(Y[TRAIN], shared, alpha=0.3, beta=0.3)
@@ -406,17 +414,24 @@ def test_frames_names_and_missing_values():
     assert cross_val_score(a_booster(), frame, Y, scoring=tpauc_scorer(0.3, 0.3), cv=2).shape == (2,)
 
 
+FEW_COPIES = "copies of a row could not be kept in one fold, so the values may be too high"
+
+
 def test_features_that_say_nothing_and_copies_of_one_row():
-    nothing = a_booster().fit(np.ones((300, 2)), Y[:300])
+    with pytest.warns(UserWarning, match=FEW_COPIES) as caught:
+        nothing = a_booster(n_repeats=2).fit(np.ones((300, 2)), Y[:300])
+    assert [warning.filename for warning in caught] == [__file__]
     assert not nothing.predict(np.ones((3, 2))).any()
     few = np.repeat(X[:2], 50, axis=0)
-    assert np.isfinite(a_booster().fit(few, np.arange(100) % 2).decision_function(few)).all()
+    with pytest.warns(UserWarning, match=FEW_COPIES):
+        assert np.isfinite(a_booster().fit(few, np.arange(100) % 2).decision_function(few)).all()
 
 
 def test_a_tiny_region_on_one_feature_of_two_values():
     rng = np.random.default_rng(0)
     feature = rng.integers(0, 2, 2000)
-    booster = a_booster(beta=0.001).fit(feature[:, None], rng.random(2000) < 0.1 + 0.2 * feature)  # a warning fails
+    with pytest.warns(UserWarning, match=FEW_COPIES):  # and no other
+        booster = a_booster(beta=0.001).fit(feature[:, None], rng.random(2000) < 0.1 + 0.2 * feature)
     zero, one = booster.decision_function([[0], [1]])
     assert zero < one < np.inf
 
@@ -427,6 +442,15 @@ def test_copies_of_a_row_are_not_judged_by_trees_that_saw_them():
     copied = np.repeat(once, 8, axis=0), np.repeat(labels, 8)
     value = tpauc_score(copied[1], a_booster().fit(*copied).out_of_fold_scores_, alpha=0.3, beta=0.3)
     assert value < 0.3  # labels are noise; trees that had seen the copies would rank them perfectly
+
+
+def test_copies_share_a_fold_also_where_a_class_has_fewer_distinct_rows_than_folds():
+    rng = np.random.default_rng(0)
+    few, labels = rng.normal(size=(404, 4)), np.arange(404) < 4
+    copied = np.repeat(few, np.where(labels, 100, 1), axis=0), np.repeat(labels, np.where(labels, 100, 1))
+    booster = a_booster(n_folds=5).fit(*copied)
+    assert len(booster.paths_) == 4
+    assert tpauc_score(copied[1], booster.out_of_fold_scores_, alpha=0.3, beta=0.3) < 0.3
 
 
 def test_repeated_folds_average_what_did_not_see_a_row():

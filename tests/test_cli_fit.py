@@ -193,6 +193,15 @@ def test_npz_with_a_matrix_and_labels(tmp_path):
     assert json.loads(result.stdout)["columns"]["numbers"] == ["X[0]", "X[1]", "X[2]", "X[3]"]
 
 
+def test_an_index_that_pandas_wrote_can_be_left_out(tmp_path):
+    patients(200).to_csv(tmp_path / "data.csv")
+    fit = ["fit", tmp_path / "data.csv", *OPTIONS, "--drop", "", "--out", tmp_path / "run", "--json"]
+    result = run(*fit, "--method", "cross_entropy")
+    assert result.exit_code == 0, result.stderr
+    assert "" not in json.loads(result.stdout)["columns"]["numbers"]
+    assert run("score", tmp_path / "run", tmp_path / "data.csv", "--out", tmp_path / "scores.csv").exit_code == 0
+
+
 def test_judging_on_another_file(table, tmp_path):
     other = tmp_path / "others.csv"
     patients(150, seed=9).to_csv(other, index=False)
@@ -239,7 +248,8 @@ def test_copies_that_cannot_be_kept_on_one_side_are_a_warning(tmp_path):
     shown = [line for line in result.stderr.splitlines() if line.startswith("tpauc: warning: ")]
     assert shown == [
         "tpauc: warning: distinct rows with positives among their copies: 6, without: 0; copies of a row could not be "
-        "kept on one side, of training or of testing, so the values may be too high"
+        f"kept {where}, so the values may be too high"
+        for where in ("on one side, trained on or held out", "in one fold")
     ]
 
 

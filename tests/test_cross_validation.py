@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tpauc.cross_validation import corrected_comparison
+from tpauc.cross_validation import corrected_comparison, step_of_a_fold
+from tpauc.held_out import held_out_tpauc
+from tpauc.region import Region
 
 
 def test_the_corrected_test_is_the_t_test_with_a_larger_variance():
@@ -26,6 +28,22 @@ def test_the_corrected_test_is_the_t_test_with_a_larger_variance():
 def test_equal_differences_leave_no_doubt(value, p_value):
     found = corrected_comparison(np.full(4, value), 1 / 3)
     assert (found.difference, found.low, found.high, found.p_value) == (value, value, value, p_value)
+
+
+@pytest.mark.parametrize("differences", [np.full(4, 0.1), np.zeros(4), np.array([0.1, 0.1, 0.1, 0.1001])])
+def test_differences_that_agree_within_a_step_leave_the_doubt_of_one(differences):
+    found = corrected_comparison(differences, 1 / 3, step=0.02)
+    half = stats.t.ppf(0.975, 3) * math.sqrt(1 / 4 + 1 / 3) * 0.02
+    assert (found.high - found.low) / 2 == pytest.approx(half)
+    assert found.p_value == pytest.approx(0.005 if differences.any() else 1.0, rel=0.5)
+
+
+def test_tpaucs_of_a_fold_go_in_steps():
+    random, region, y = np.random.default_rng(0), Region(0.3, 0.25), np.arange(60) % 3 == 0
+    step = step_of_a_fold(np.tile(y, 5), 5, region)
+    values = np.array([held_out_tpauc(y, random.integers(9, size=60) + 4 * y, region) for _ in range(300)])
+    assert values / step == pytest.approx(np.round(values / step))
+    assert np.diff(np.unique(values)).min() == pytest.approx(step)
 
 
 @given(st.lists(st.floats(-0.1, 0.1), min_size=2, max_size=30), st.floats(0.1, 3))

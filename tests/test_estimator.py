@@ -201,10 +201,38 @@ def test_pickles_clones_and_features_that_say_nothing():
         clone(classifier).predict(X)
     constant = np.column_stack((X, np.ones(len(X))))
     assert np.isfinite(TPAUCClassifier(random_state=0).fit(constant, Y).decision_function(constant)).all()
-    nothing = TPAUCClassifier(random_state=0).fit(np.ones((700, 2)), Y)
+    with pytest.warns(UserWarning, match="could not be kept in one fold"):
+        nothing = TPAUCClassifier(random_state=0).fit(np.ones((700, 2)), Y)
     assert not nothing.predict(np.ones((3, 2))).any()
     unscaled = TPAUCClassifier(standardize=False, random_state=0).fit(X[TRAIN] * 3.0 + 1.0, Y[TRAIN])
     assert unscaled.score(X[TEST] * 3.0 + 1.0, Y[TEST]) > 0.5
+
+
+WAYS_OF_FOLDS = [
+    {"model": "linear"},
+    {"model": "linear", "method": "polynomial", "max_steps": 2},
+    {"model": "mlp", "cross_entropy_steps": 50},
+]
+
+
+@pytest.mark.parametrize("parameters", WAYS_OF_FOLDS)
+def test_copies_share_a_fold_also_where_a_class_has_fewer_distinct_rows_than_folds(parameters):
+    labels = np.arange(204) < 4
+    times = np.where(labels, 50, 1)
+    features = np.random.default_rng(0).normal(size=(204, 100))  # so many that a model remembers rows
+    table, positive = np.repeat(features, times, axis=0), np.repeat(labels, times)
+    # Scaled by a mean that is half theirs, so few positives would be known to a network by where they lie.
+    classifier = TPAUCClassifier(standardize=False, random_state=0, **parameters).fit(table, positive)
+    value = tpauc_score(positive, classifier.out_of_fold_scores_, alpha=0.3, beta=0.3)
+    assert value < 0.5  # noise; 1 for rows that were remembered
+
+
+@pytest.mark.parametrize("parameters", [*WAYS_OF_FOLDS, {"validation": 0.3, "method": "polynomial", "max_steps": 2}])
+def test_copies_that_cannot_be_kept_together_are_a_warning_at_the_line_that_called_fit(parameters):
+    labels = np.arange(200) < 50
+    with pytest.warns(UserWarning, match="copies: 1, without: 1; copies of a row could not be kept") as caught:
+        TPAUCClassifier(random_state=0, **parameters).fit(labels[:, None].astype(float), labels)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 @pytest.mark.parametrize(

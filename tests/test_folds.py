@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tpauc.folds import copies, row_folds, rows_to_hold_out
+from tpauc.folds import copies, kept_together, rows_to_hold_out, stratified_folds
 
 
 def test_copies_are_rows_equal_in_every_feature():
@@ -17,20 +17,37 @@ def test_copies_are_rows_equal_in_every_feature():
     assert copies(frame).tolist() == [0, 1, 0, 2, 2]
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_every_nan_is_the_same(kind):
+    X = np.array([[1.0, np.nan], [1.0, -np.nan], [1.0, 2.0], [np.nan, 2.0]], dtype=kind)
+    assert np.signbit(X[:2, 1]).tolist() == [False, True]
+    assert copies(X).tolist() == [0, 0, 1, 2]
+    assert np.signbit(X[1, 1])  # the features stay as they are
+
+
 def test_copies_at_any_place_of_a_large_array():
     X = np.repeat(np.random.default_rng(0).normal(size=(1, 61)), 5001, axis=0)
     assert copies(X).max() == 0
 
 
-@pytest.mark.parametrize("distinct", [600, 200, 2], ids=["all", "copies", "hardly any"])
-def test_every_fold_has_both_classes_and_copies_stay_together(distinct):
+def test_every_fold_has_both_classes_and_copies_stay_together_if_need_be_in_fewer_folds():
     rng = np.random.default_rng(0)
-    group = np.arange(600) % distinct
-    X, y = rng.normal(size=(distinct, 2))[group], group % 2 == 1
-    fold = row_folds(X, y, 5, rng)
-    assert all(0 < y[fold == k].sum() < (fold == k).sum() for k in range(5))
-    if distinct > 2:
-        assert all(np.unique(fold[group == g]).size == 1 for g in range(distinct))
+    for distinct, most in ((600, 5), (200, 5), (8, 4), (5, 2)):
+        row = np.arange(600) % distinct
+        X, y = rng.normal(size=(distinct, 2))[row], row % 2 == 1
+        group, n_folds = kept_together(X, y, 5)
+        assert n_folds == most
+        fold = stratified_folds(y, group, n_folds, rng)
+        assert all(0 < y[fold == k].sum() < (fold == k).sum() for k in range(n_folds))
+        assert all(np.unique(fold[row == r]).size == 1 for r in range(distinct))
+
+
+def test_copies_that_cannot_share_a_fold_are_a_warning():
+    X, y = np.repeat([[1.0], [2.0], [3.0]], 20, axis=0), np.arange(60) < 20
+    with pytest.warns(UserWarning, match=r"copies: 1, without: 2; .* not be kept in one fold, so the values") as caught:
+        group, n_folds = (lambda: kept_together(X, y, 5))()
+    assert caught[0].filename == __file__
+    assert (group.tolist(), n_folds) == (list(range(60)), 5)
 
 
 def test_copies_are_on_one_side_and_classes_keep_their_share():
@@ -67,13 +84,21 @@ def test_a_group_without_room_is_passed_over():
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.99])
-@pytest.mark.parametrize("n_groups", [1, 2, 4, 40])
+@pytest.mark.parametrize("n_groups", [4, 40])
 def test_both_classes_are_on_both_sides_however_few_distinct_rows_there_are(share, n_groups):
     group = np.arange(40) % n_groups
-    positive = group % 2 == 0 if n_groups > 1 else np.arange(40) < 20
+    positive = group % 2 == 0
     held_out = rows_to_hold_out(positive, group, share, np.random.default_rng(0))
     for side in (held_out, ~held_out):
         assert 0 < positive[side].sum() < side.sum()
+
+
+@pytest.mark.parametrize("n_groups", [1, 2])
+def test_copies_that_cannot_be_on_one_side_are_a_warning(n_groups):
+    group, positive = np.arange(40) % n_groups, np.arange(40) % 2 == 0
+    with pytest.warns(UserWarning, match="not be kept on one side, trained on or held out"):
+        held_out = rows_to_hold_out(positive, group, 0.3, np.random.default_rng(0))
+    assert (held_out[positive].sum(), held_out[~positive].sum()) == (6, 6)
 
 
 def test_what_is_held_out_follows_from_the_generator():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import special
 
 from tpauc import interval_choice
 from tpauc.large_samples import SortedScores
@@ -160,7 +161,8 @@ def test_density_finds_the_modes_of_both_classes():
     [
         ([0.1, 0.9, 0.4], 1e-3),
         ([0.0, 0.0005, 1.0], 2.5e-4),
-        ([0.0, 1e-30, 0.5], 1e-6),
+        ([0.0, 2e-12, 0.5], 1e-12),
+        ([0.0, 1e-30, 0.5], 1e-15),
         ([0.0, 1.0, 1.0], None),
         ([-0.1, 0.5, 0.5], None),
         ([0.5, 1.5, 0.5], None),
@@ -175,6 +177,17 @@ def test_logits_of_0_and_1_are_drawn_at_the_ends():
     assert scale.drawn(0.0) == scale.drawn(0.01) == pytest.approx(np.log(0.01 / 0.99))
     assert scale.drawn(1.0) == pytest.approx(-scale.drawn(0.0))
     assert scale.drawn(0.5) == 0.0
+
+
+@pytest.mark.parametrize("shift", [-18.0, 18.0])
+def test_probabilities_near_an_end_are_told_apart(shift):
+    """The densities are those of the logits, wherever these lie; near 1 a float holds 8 digits of the distance."""
+    y, scores = two_models(4000)
+    logits = scores["plain"]
+    found, expected = (score_density(y, 1 / (1 + np.exp(-z)), Region(0.3, 0.3)) for z in (logits + shift, logits))
+    assert found.low - shift == pytest.approx(expected.low, abs=1e-3)
+    np.testing.assert_allclose(found.negatives, expected.negatives, atol=0.02)
+    assert len(Axis("", found.low, found.high, logit=True).ticks()) > 2
 
 
 def test_an_outlier_does_not_squeeze_the_axis():
@@ -230,12 +243,16 @@ def test_ticks_stand_where_they_say(low, width):
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.floats(-13.8, 13.7), st.floats(0.1, 27.6))
+@given(st.floats(-34.6, 34.5), st.floats(0.1, 69.2))
 def test_logit_ticks_stand_where_they_say(low, width):
-    axis = Axis("", low, min(low + width, 13.8), logit=True)
-    for place, text in axis.ticks():
-        probability = written(text)
-        assert axis.share(np.log(probability / (1 - probability))) == pytest.approx(place, abs=1e-9)
+    axis = Axis("", low, min(low + width, 34.6), logit=True)
+    ticks = axis.ticks()
+    assert len(ticks) <= 7
+    for place, text in ticks:
+        from_1 = text.startswith("1\N{MINUS SIGN}")  # 1 - 1e-9 is written as that
+        logit = -special.logit(written(text[2:])) if from_1 else special.logit(written(text))
+        # Floats near 1 are spaced by about 1e-16, of which a logit makes more.
+        assert axis.share(logit) == pytest.approx(place, abs=1e-9 + 1e-15 * np.exp(logit) / (axis.high - axis.low))
 
 
 def test_epochs_are_whole_numbers():

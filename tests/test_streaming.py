@@ -421,6 +421,16 @@ def test_state_dict_holds_the_state_if_asked(bins, tmp_path):
     assert other.compute().item() == filled([first, second], bins).compute().item()
 
 
+@pytest.mark.parametrize("bins", [None, 50])
+def test_a_state_that_is_loaded_replaces_what_was_computed(bins):
+    metric, other = filled([example(seed=1)], bins), filled([example(seed=2)], bins)
+    metric.persistent(True)
+    assert other.compute() != metric.compute()
+    other.load_state_dict(metric.state_dict())
+    assert other.compute() == metric.compute()
+    assert other.error_bound == metric.error_bound
+
+
 @pytest.mark.parametrize("bins", [None, 2000])
 @pytest.mark.parametrize(
     "convert",

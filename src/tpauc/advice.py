@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array
 
 from tpauc.cross_validation import (
@@ -22,9 +23,10 @@ from tpauc.cross_validation import (
     corrected_comparison,
     cross_validate,
     folds_that_fit,
-    kept_together,
+    step_of_a_fold,
 )
 from tpauc.estimator import TPAUCClassifier
+from tpauc.folds import kept_together
 from tpauc.region import Region
 from tpauc.uncertainty import Comparison, Interval
 from tpauc.validation import (
@@ -167,7 +169,7 @@ def advise(
     check_count(n_repeats, "n_repeats")
     random = check_random_state(random_state)
     if preprocessing is None:
-        X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan" if model == "lightgbm" else True)
+        X = _as_numbers(X) if model == "lightgbm" else check_array(X, dtype=np.float64)
     else:
         X = _table(X)
     positive = check_labels(y, "y")
@@ -205,7 +207,13 @@ def _makers(model: str) -> dict[str, Maker]:
 
 
 def _lightgbm(seed: int, **options: Any) -> Any:
-    return import_extra("lightgbm", "lightgbm").LGBMClassifier(random_state=seed, verbose=-1, **options)
+    classifier = import_extra("lightgbm", "lightgbm").LGBMClassifier(random_state=seed, verbose=-1, **options)
+    # LightGBM refuses a data frame, which preprocessing may return, whose columns have names such as "size [m]".
+    return make_pipeline(FunctionTransformer(_as_numbers), classifier)
+
+
+def _as_numbers(X: Any) -> Any:
+    return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
 
 
 def _booster(region: Region, seed: int) -> Any:
@@ -233,13 +241,13 @@ def _table(X: Any) -> Any:
 # ----------------------------------------------------------------------------------------------------------- verdict
 
 
-def _interval(values: FloatArray, n_folds: int) -> Interval:
-    found = _compared(values, n_folds)
+def _interval(values: FloatArray, n_folds: int, step: float) -> Interval:
+    found = _compared(values, n_folds, step)
     return Interval(found.difference, max(found.low, 0.0), found.high)
 
 
-def _compared(differences: FloatArray, n_folds: int) -> Comparison:
-    return corrected_comparison(differences, 1.0 / (n_folds - 1))
+def _compared(differences: FloatArray, n_folds: int, step: float) -> Comparison:
+    return corrected_comparison(differences, 1.0 / (n_folds - 1), step)
 
 
 def _advice(
@@ -247,8 +255,9 @@ def _advice(
 ) -> Advice:
     n_positive = int(positive.sum())
     n_hard = region.hard_positives(n_positive)
-    intervals = {name: _interval(found, n_folds) for name, found in values.items()}
-    over = {name: _compared(values[REGION] - values[name], n_folds) for name in (PLAIN, BALANCED)}
+    step = step_of_a_fold(positive, n_folds, region)
+    intervals = {name: _interval(found, n_folds, step) for name, found in values.items()}
+    over = {name: _compared(values[REGION] - values[name], n_folds, step) for name in (PLAIN, BALANCED)}
     outcome = _outcome(over, n_hard)
     return Advice(
         model=model,

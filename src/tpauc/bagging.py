@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from tpauc.folds import row_folds
+from tpauc.folds import kept_together, stratified_folds
 from tpauc.held_out import held_out_tpauc, shares
 from tpauc.linear import as_logit
 from tpauc.logistic import Rows
@@ -61,7 +61,8 @@ def fit_networks(
     settings: NetworkSettings,
 ) -> NetworkFit:
     """Train on standardised rows ``x``, shape (n, d), with boolean labels ``y``, at least ``folds`` of each class."""
-    fold = row_folds(x.numpy(force=True), y, settings.folds, random)
+    group, n_folds = kept_together(x.numpy(force=True), y, settings.folds, stacklevel=4)
+    fold, settings = stratified_folds(y, group, n_folds, random), replace(settings, folds=n_folds)
     held_out = [torch.from_numpy(np.flatnonzero(fold == k)).to(x.device) for k in range(settings.folds)]
     banks = _train(x, y, fold, make, region, random, settings)
     columns, scales = zip(*(_held_out_scores(bank, x, held_out) for bank in banks), strict=True)

@@ -11,7 +11,8 @@ error*, Machine Learning 52, 2003) allows for that. With the mean ``m`` and the 
     m +- t(J - 1) * sqrt((1 / J + 1 / (K - 1)) * s^2),
 
 where ``1 / (K - 1)`` is the number of held-out rows over that of training rows. So further repeats make the interval
-steadier, but hardly narrower: only more data do.
+steadier, but hardly narrower: only more data do. On a fold whose region holds ``k+`` positives and ``k-`` negatives
+TPAUC goes in steps of ``1 / (2 k+ k-)``, so a few folds may agree by chance: ``s`` counts as one step at least.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy.typing as npt
 from scipy import stats
 from sklearn.utils import _safe_indexing
 
-from tpauc.folds import copies, stratified_folds
+from tpauc.folds import FEW_DISTINCT, stratified_folds
 from tpauc.held_out import held_out_tpauc
 from tpauc.region import Region, fewest_with_one, hard_mass
 from tpauc.uncertainty import Comparison
@@ -60,7 +61,10 @@ def cross_validate(
             train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             seed = int(random.integers(2**31))
             for name, maker in makers.items():
-                fitted = maker(region, seed).fit(_safe_indexing(X, train), positive[train].astype(np.int64))
+                with warnings.catch_warnings():
+                    # Models warn of folds of their own, in which they find their settings; judged they are in ours.
+                    warnings.filterwarnings("ignore", FEW_DISTINCT, UserWarning)
+                    fitted = maker(region, seed).fit(_safe_indexing(X, train), positive[train].astype(np.int64))
                 scores = _scores(fitted, _safe_indexing(X, test))
                 values[name].append(held_out_tpauc(positive[test], scores, region))
             if progress is not None:
@@ -106,36 +110,20 @@ def _check_rest_of_folds(fold: IntArray, positive: BoolArray, n_folds: int) -> N
         check_class_sizes(n_positive, rest.size - n_positive, 2, "to train on outside each fold")
 
 
-def kept_together(X: Any, positive: BoolArray, n_folds: int) -> tuple[IntArray, int]:
-    """Return the rows that share a fold, as numbers of groups, and how many folds that allows.
+def step_of_a_fold(positive: BoolArray, n_folds: int, region: Region) -> float:
+    """Return by how much the TPAUCs of a held-out fold differ at least, if they do: by half a pair.
 
-    Copies of a row share one. If not even two folds could then have both classes, rows are on their own, as in
-    `tpauc.folds.row_folds`.
+    Examples
+    --------
+    >>> step_of_a_fold(np.arange(100) < 50, 5, Region(0.2, 0.4))  # 2 hard positives, 4 hard negatives
+    0.0625
     """
-    group = copies(X)
-    if (most := fewest_distinct(group, positive, "in one fold", stacklevel=4)) < 2:
-        return np.arange(positive.size), n_folds
-    return group, min(n_folds, most)
+    n_positive = int(positive.sum())
+    n_negative = positive.size - n_positive
+    return 0.5 / (region.hard_positives(n_positive // n_folds) * region.hard_negatives(n_negative // n_folds))
 
 
-def fewest_distinct(group: IntArray, positive: BoolArray, where: str, stacklevel: int = 3) -> int:
-    """Return how many distinct rows have positives among their copies, or how many have none, whichever is less.
-
-    If it is less than two, warn that copies could not be kept together: they are those of a ``group``, and ``where``
-    says where they should have been.
-    """
-    has_positive = np.bincount(group, positive) > 0
-    n_with, n_without = int(has_positive.sum()), int((~has_positive).sum())
-    if min(n_with, n_without) < 2:
-        warnings.warn(
-            f"distinct rows with positives among their copies: {n_with}, without: {n_without}; copies of a row could "
-            f"not be kept {where}, so the values may be too high",
-            stacklevel=stacklevel,
-        )
-    return min(n_with, n_without)
-
-
-def corrected_comparison(differences: FloatArray, test_per_training_row: float) -> Comparison:
+def corrected_comparison(differences: FloatArray, test_per_training_row: float, step: float = 0.0) -> Comparison:
     """Mean of differences over splits of the same rows, with interval and p-value of the corrected resampled t-test.
 
     Parameters
@@ -144,6 +132,8 @@ def corrected_comparison(differences: FloatArray, test_per_training_row: float) 
         At least two.
     test_per_training_row : float
         Rows held out over rows trained on; ``1 / (K - 1)`` for folds.
+    step : float, default=0.0
+        The standard deviation of the differences is taken to be no less.
 
     Examples
     --------
@@ -152,7 +142,8 @@ def corrected_comparison(differences: FloatArray, test_per_training_row: float) 
     0.020 in 0.000 to 0.040, p = 0.049
     """
     mean, freedom = float(differences.mean()), differences.size - 1
-    error = math.sqrt((1.0 / differences.size + test_per_training_row) * float(differences.var(ddof=1)))
+    variance = max(float(differences.var(ddof=1)), step**2)
+    error = math.sqrt((1.0 / differences.size + test_per_training_row) * variance)
     if error == 0.0:
         return Comparison(mean, mean, mean, 1.0 if mean == 0.0 else 0.0)
     reach = float(stats.t.ppf((1.0 + CONFIDENCE) / 2.0, freedom)) * error

@@ -23,7 +23,7 @@ from torch import nn
 
 from tpauc.bagging import fit_networks
 from tpauc.classifier import RegionClassifier, with_somebody_in_it
-from tpauc.folds import copies, row_folds, rows_to_hold_out
+from tpauc.folds import copies, kept_together, rows_to_hold_out, stratified_folds
 from tpauc.linear import LinearSettings, fit_linear
 from tpauc.metrics import tpauc_score
 from tpauc.networks import BankMaker, ModuleBank, NetworkSettings, PerceptronBank
@@ -77,8 +77,8 @@ class TPAUCClassifier(RegionClassifier):
         not refitted: those of the folds are averaged. A cross-entropy leaves a network nothing to choose, so it is
         trained once, on all rows, unless it is to be calibrated; `threshold_` is then that of the training rows.
     n_folds : int, optional
-        Folds of the cross-validation, fewer if a class has fewer rows. By default 5, and 10 where the networks of the
-        folds are averaged.
+        Folds of the cross-validation, fewer if a class has fewer distinct rows. By default 5, and 10 where the
+        networks of the folds are averaged. Copies of a row share a fold; if they cannot, there is a warning.
     standardize : bool, default=True
         Scale features to mean 0 and variance 1. A feature that is constant in training then counts for nothing,
         whatever it is later.
@@ -264,8 +264,9 @@ class TPAUCClassifier(RegionClassifier):
 
     def _fit_by_folds(self, region: Region, X: Array, positive: Labels, random: np.random.Generator) -> None:
         """Train in folds to judge the candidates, then on all rows."""
-        trainer, n_folds = self._trainer(region), self._check_folds(positive)
-        fold = row_folds(X, positive, n_folds, random)
+        trainer = self._trainer(region)
+        group, n_folds = kept_together(X, positive, self._check_folds(positive), stacklevel=3)
+        fold = stratified_folds(positive, group, n_folds, random)
         by_candidate: list[Array] = []
         for number in range(n_folds):
             kept, held = fold != number, fold == number
@@ -317,7 +318,8 @@ class TPAUCClassifier(RegionClassifier):
                 raise ValueError(f"validation must hold both labels {self.classes_[0]!r} and {self.classes_[1]!r}")
             return X, positive, held_X, held_y == self.classes_[1]
         check_class_sizes(int(positive.sum()), int((~positive).sum()), 2, "to hold out a share of them")
-        held = rows_to_hold_out(positive, copies(X), float(self.validation), random)  # type: ignore[arg-type]
+        share = float(self.validation)  # type: ignore[arg-type]
+        held = rows_to_hold_out(positive, copies(X), share, random, stacklevel=4)
         return X[~held], positive[~held], X[held], positive[held]
 
     def _choose(self, region: Region, candidates: list[Candidate], by_candidate: list[Array], positive: Labels) -> int:

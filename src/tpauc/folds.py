@@ -6,6 +6,7 @@ remembers rows looks better than it is; so all copies of a row, whatever their l
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 IntArray = npt.NDArray[np.intp]
+
+FEW_DISTINCT = "distinct rows with positives among their copies"  # how the warning of them begins
 
 
 def copies(X: Any) -> IntArray:
@@ -31,7 +34,10 @@ def copies(X: Any) -> IntArray:
     keys: Iterable[Hashable]
     if values.dtype.kind in "biuf":
         # Numbers are compared as bytes; adding 0 makes one zero of the two that floats have.
-        keys = (row.tobytes() for row in np.ascontiguousarray(values + 0))
+        values = np.ascontiguousarray(values + 0)
+        if values.dtype.kind == "f":
+            values[np.isnan(values)] = np.nan  # one of the many: that of 0/0 has another sign
+        keys = (row.tobytes() for row in values)
     else:
         # As printed: NaN then equals NaN, and objects need not be hashable.
         keys = map(repr, values.tolist())
@@ -73,36 +79,41 @@ def stratified_folds(
     return fold_of_group[group]
 
 
-def row_folds(
-    X: npt.NDArray[Any], positive: npt.NDArray[np.bool_], n_folds: int, random: np.random.Generator
-) -> IntArray:
-    """Return the number of its fold for each row: `stratified_folds` of the copies in ``X``, shape (n, d).
+def kept_together(
+    X: Any, positive: npt.NDArray[np.bool_], n_folds: int, *, stacklevel: int = 2
+) -> tuple[IntArray, int]:
+    """Return the rows that share a fold, as numbers of groups, and how many folds that allows: for `stratified_folds`.
 
-    With hardly any distinct rows a fold would lack a class and could not judge; then copies are not kept together.
+    Copies of a row share one, and there are fewer folds than ``n_folds`` if otherwise one of them would lack a class
+    and could not judge. If not even two folds could have both classes, there is a warning, and rows are on their own.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n, d)
+    positive : array of shape (n,)
+    n_folds : int
+    stacklevel : int, default=2
+        Of the warning, counted from the caller: 2 blames who called that.
 
     Examples
     --------
     >>> X, positive = np.array([[1.0], [1.0], [2.0], [3.0], [4.0]]), np.array([True, True, True, False, False])
-    >>> fold = row_folds(X, positive, 2, np.random.default_rng(0))
-    >>> bool(fold[0] == fold[1] != fold[2])
-    True
+    >>> kept_together(X, positive, 5)
+    (array([0, 0, 1, 2, 3]), 2)
     """
-    return stratified_folds(positive, groups_for_folds(X, positive, n_folds), n_folds, random)
-
-
-def groups_for_folds(X: npt.NDArray[Any], positive: npt.NDArray[np.bool_], n_folds: int) -> IntArray:
-    """Return the groups that `row_folds` keeps together: for those who make folds of the same rows several times.
-
-    Examples
-    --------
-    >>> groups_for_folds(np.array([[1.0], [1.0], [2.0]]), np.array([True, True, False]), 1)
-    array([0, 0, 1])
-    """
-    return _groups_that_do(positive, copies(X), n_folds)
+    group = copies(X)
+    if (most := _fewest_distinct(group, positive, "in one fold", stacklevel + 2)) < 2:
+        return np.arange(positive.size), n_folds
+    return group, min(n_folds, most)
 
 
 def rows_to_hold_out(
-    positive: npt.NDArray[np.bool_], group: IntArray, share: float, random: np.random.Generator
+    positive: npt.NDArray[np.bool_],
+    group: IntArray,
+    share: float,
+    random: np.random.Generator,
+    *,
+    stacklevel: int = 2,
 ) -> npt.NDArray[np.bool_]:
     """Return which rows to hold out: about that share of either class, groups on one side, both classes on both.
 
@@ -114,10 +125,13 @@ def rows_to_hold_out(
     positive : array of shape (n,)
         At least two rows of each class.
     group : array of shape (n,)
-        Numbers from 0 on, as :func:`copies` returns them. Not kept together if that left a class on one side only.
+        Numbers from 0 on, as :func:`copies` returns them. If that left a class on one side only, there is a
+        warning, and they are not kept together.
     share : float
     random : numpy.random.Generator
         Decides which groups are held out.
+    stacklevel : int, default=2
+        Of the warning, as in :func:`kept_together`.
 
     Examples
     --------
@@ -126,7 +140,8 @@ def rows_to_hold_out(
     >>> int(held_out.sum()), bool((held_out[::2] == held_out[1::2]).all())
     (8, True)
     """
-    group = _groups_that_do(positive, group, 2)
+    if _fewest_distinct(group, positive, "on one side, trained on or held out", stacklevel + 2) < 2:
+        group = np.arange(positive.size)
     n_groups = int(group.max()) + 1
     has_positive = np.bincount(group, positive, n_groups) > 0
     size = np.bincount(group, minlength=n_groups)
@@ -154,9 +169,17 @@ def _filling(size: IntArray, share: float) -> npt.NDArray[np.bool_]:
     return taken
 
 
-def _groups_that_do(positive: npt.NDArray[np.bool_], group: IntArray, fewest: int) -> IntArray:
-    """Return the groups, or each row by itself if fewer than ``fewest`` hold a positive, or hold none."""
+def _fewest_distinct(group: IntArray, positive: npt.NDArray[np.bool_], where: str, stacklevel: int) -> int:
+    """Return how many groups have positives, or how many have none, whichever is less.
+
+    If it is less than two, warn that copies could not be kept together; ``where`` says where they should have been.
+    """
     has_positive = np.bincount(group, positive) > 0
-    if min(has_positive.sum(), (~has_positive).sum()) < fewest:
-        return np.arange(positive.size)
-    return group
+    n_with, n_without = int(has_positive.sum()), int((~has_positive).sum())
+    if min(n_with, n_without) < 2:
+        warnings.warn(
+            f"{FEW_DISTINCT}: {n_with}, without: {n_without}; copies of a row could not be kept {where}, so the values "
+            "may be too high",
+            stacklevel=stacklevel,
+        )
+    return min(n_with, n_without)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tpauc.ascent import AscentSettings, Slope, unit, whitener
 from tpauc.fisher import fisher_direction
-from tpauc.folds import groups_for_folds, stratified_folds
+from tpauc.folds import kept_together, stratified_folds
 from tpauc.held_out import held_out_tpauc, shares
 from tpauc.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
 from tpauc.region import Region
@@ -134,9 +134,9 @@ def _judge(
 ) -> _Judged:
     """Weigh the directions by their TPAUC on held-out rows: the mean of the folds' own and the pooled one."""
     smallest_class = int(min(rows.y.sum(), (~rows.y).sum()))
-    n_folds = min(settings.folds, smallest_class)
+    group, n_folds = kept_together(rows.Z, rows.y, min(settings.folds, smallest_class), stacklevel=5)
     repeats = int(np.clip(np.ceil(settings.held_out_positives / max(1, rows.y.sum())), 1, settings.max_repeats))
-    refit, group = PairRefit(rows, pair, settings.penalty), groups_for_folds(rows.Z, rows.y, n_folds)
+    refit = PairRefit(rows, pair, settings.penalty)
     held_out = np.empty((len(rows.y), len(DIRECTIONS)))
     by_fold, pooled = [], []
     for _ in range(repeats):

@@ -248,6 +248,11 @@ class TwoWayPartialAUC(Metric):
         self._computed = None if computed is None else _moved(computed, fn)
         return self
 
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        """Do as the parent, and forget what was computed: that was of the state before."""
+        super()._load_from_state_dict(*args, **kwargs)
+        self._computed = None
+
     def _wrap_compute(self, compute: Callable[..., Any]) -> Callable[..., Any]:
         """Leave out the parent's warning that ``update`` was not called.
 

@@ -21,14 +21,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tpauc.boosting.judging import Validation, held_out_rows
 from tpauc.boosting.paths import Candidate, Path
 from tpauc.classifier import RegionClassifier, with_somebody_in_it
-from tpauc.folds import row_folds
+from tpauc.folds import kept_together, stratified_folds
 from tpauc.region import Region
 from tpauc.validation import check_count, check_flag, check_non_negative, check_positive, check_share, import_extra
 
 Array = npt.NDArray[Any]
 Labels = npt.NDArray[np.bool_]
 
-_CHECKPOINTS = (10, 20, 30, 50, 75, 100, 150, 200, 300, 400, 600, 800)
+_CHECKPOINTS = (10, 20, 30, 50, 75, 100, 150)  # and on, each twice the last but one
 # Log-loss goes on at least so long, and then until twice the rounds of the best candidate brought nothing better.
 _LEAST_ROUNDS = 100
 
@@ -36,14 +36,15 @@ _LEAST_ROUNDS = 100
 class TPAUCBooster(RegionClassifier):
     """Gradient boosted trees trained for the region ``TPR >= 1 - alpha``, ``FPR <= beta``; LightGBM underneath.
 
-    Missing values (NaN) are fine. Copies of a row share a fold.
+    Missing values (NaN) are fine. Copies of a row share a fold; if hardly any rows are distinct, so that they cannot,
+    there is a warning.
 
     Parameters
     ----------
     alpha, beta : float, default=0.3
         The region.
     n_folds : int, default=5
-        Folds; fewer if a class has fewer rows.
+        Folds; fewer if a class has fewer distinct rows.
     n_repeats : int, default=1
         How often rows are put into folds anew. There are ``n_folds * n_repeats`` trainings.
     max_rounds : int, default=200
@@ -185,7 +186,8 @@ class TPAUCBooster(RegionClassifier):
             raise ValueError(
                 f"at least 2 rows of each class are needed, got {n_rows[0]} positive, {n_rows[1]} negative"
             )
-        return np.stack([row_folds(X, positive, n_folds, random) for _ in range(self.n_repeats)])
+        group, n_folds = kept_together(X, positive, n_folds, stacklevel=3)
+        return np.stack([stratified_folds(positive, group, n_folds, random) for _ in range(self.n_repeats)])
 
     def _new_paths(
         self, X: Array, positive: Labels, folds: Array, region: Region, random: np.random.Generator
@@ -231,7 +233,10 @@ class TPAUCBooster(RegionClassifier):
                 validation.grow(paths, Candidate(switch, rounds))
 
     def _checkpoints(self) -> list[int]:
-        return [rounds for rounds in _CHECKPOINTS if rounds < self.max_rounds] + [self.max_rounds]
+        checkpoints = list(_CHECKPOINTS)
+        while checkpoints[-1] < self.max_rounds:
+            checkpoints.append(2 * checkpoints[-2])
+        return [rounds for rounds in checkpoints if rounds < self.max_rounds] + [self.max_rounds]
 
     def _remember(self, validation: Validation, values: Array, shares: Array) -> None:
         self.shares_ = dict(zip(validation.candidates, shares.tolist(), strict=True))

@@ -109,6 +109,9 @@ def lightgbm_objective(alpha: float, beta: float, *, softness: float = SOFTNESS)
     It starts well from scores that log-loss has brought into order (``init_model`` or ``init_score``); from nothing its
     first round is that of a balanced log-loss.
 
+    The loss is the same if all scores shift, so their order alone means something: take ``predict(X, raw_score=True)``,
+    and a threshold from :func:`~tpauc.operating_point`.
+
     Parameters
     ----------
     alpha, beta : float
@@ -135,6 +138,10 @@ def lightgbm_objective(alpha: float, beta: float, *, softness: float = SOFTNESS)
 
 def xgboost_objective(alpha: float, beta: float, *, softness: float = SOFTNESS) -> RegionObjective:
     """Return the objective for XGBoost: ``obj`` of ``xgboost.train``, or ``objective`` of ``XGBClassifier``.
+
+    Only the order of the scores means something, as in :func:`lightgbm_objective`: take
+    ``predict(X, output_margin=True)``, and a threshold from :func:`~tpauc.operating_point`. Classes and probabilities,
+    `predict` without a margin and `predict_proba`, mean nothing.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def advise_on_table(
     from tpauc.advice import advise
 
     table = read_table(data)
-    check_named_columns(table.column_names, data)
+    check_named_columns(table.column_names, settings.drop, data)
     check_columns([settings.target, *settings.drop], table.column_names, data)
     columns = FeatureColumns.of(table, leave_out=[settings.target, *settings.drop])
     labels = labels_of(table[settings.target], f"column {settings.target!r}", positive=settings.positive)

@@ -88,16 +88,23 @@ def _text(value: float, step: float) -> str:
 
 
 def _logit_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Tick at every power of ten from either end of (0, 1), or at every third one when that is too many."""
-    for every in (1, 3):
+    """Tick at every power of ten from either end of (0, 1), or at every third or fifth when that is too many."""
+    for every in (1, 3, 5):
         written = [(0.0, "0.5")]
-        for power in range(every, 7, every):
+        for power in range(every, 16, every):
             odds_end = math.log(10.0**-power) - math.log1p(-(10.0**-power))
-            written += [(odds_end, f"{10.0**-power:.{power}f}"), (-odds_end, f"{1.0 - 10.0**-power:.{power}f}")]
+            written += zip((odds_end, -odds_end), _power_texts(power), strict=True)
         inside = sorted((at, text) for at, text in written if low <= at <= high)
         if len(inside) <= _MOST_LOGIT_TICKS:
             break
     return inside if len(inside) > 2 else _round_probabilities(low, high)
+
+
+def _power_texts(power: int) -> tuple[str, str]:
+    """Texts of ``10**-power`` and of 1 minus that, as decimals if these are not long."""
+    if power > 6:
+        return f"1e\N{MINUS SIGN}{power}", f"1\N{MINUS SIGN}1e\N{MINUS SIGN}{power}"
+    return f"{10.0**-power:.{power}f}", f"{1.0 - 10.0**-power:.{power}f}"
 
 
 def _round_probabilities(low: float, high: float) -> list[tuple[float, str]]:

@@ -31,7 +31,7 @@ MAX_POINTS = 2000
 _BINS = 256
 _WIDEST_SMOOTHING = 24.0  # in bins; keeps the kernel shorter than the histogram
 _BEYOND = 0.001  # share of a class, at each end, that may lie beyond the axis: one outlier must not squeeze the rest
-_NEAREST_TO_END = (1e-6, 1e-3)  # bounds of ScoreScale.nearest
+_NEAREST_TO_END = (1e-15, 1e-3)  # bounds of ScoreScale.nearest; much closer to 1 there are no floats
 
 
 # ------------------------------------------------------------------------------------------------------ ROC curve
@@ -128,7 +128,7 @@ class ScoreScale:
     """How scores are placed along an axis: as they are, or as logits.
 
     Logits serve scores that all lie in [0, 1]: there the scores of rare events crowd at 0, and a plain axis would show
-    a spike. A score of exactly 0 or 1 has no logit and is drawn at ``nearest`` to the end.
+    a spike. A score of exactly 0 or 1 has no logit and is drawn at ``nearest`` to the end, as are those still closer.
 
     Examples
     --------

@@ -50,11 +50,12 @@ def check_distinct_columns(names: Sequence[str], where: object) -> None:
         raise ValueError(f"{where} has more than one column called {_listed(twice)}; rename them")
 
 
-def check_named_columns(names: Sequence[str], where: object) -> None:
-    """Raise if a column of the table called ``where`` has no name."""
-    if "" in names:
+def check_named_columns(names: Sequence[str], dropped: Sequence[str], where: object) -> None:
+    """Raise if a column of the table called ``where`` has no name and is not dropped."""
+    if "" in names and "" not in dropped:
         raise ValueError(
-            f"{where}: column {names.index('') + 1} has no name (an index that pandas wrote?); name it, or leave it out"
+            f"{where}: column {names.index('') + 1} has no name (an index that pandas wrote?); "
+            "name it, or leave it out with --drop ''"
         )
 
 
