@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit demo bench-speed bench-quality bench-overhead bench-images bench-recipes bench-differences bench-boosting clean
+.PHONY: test lint types unit demo bench-speed bench-quality bench-overhead bench-images bench-recipes bench-boosting clean
 
 test: lint types unit
 
@@ -38,10 +38,6 @@ bench-images: .venv/installed
 # Needs DATA, a folder with the binary version of CIFAR-10; ARGS="--epochs 1" only shows that it runs.
 bench-recipes: .venv/installed
 	$(BIN)/python benchmarks/image_recipes.py --data-dir $(DATA) $(ARGS)
-
-# Needs OUT, the folder of tpauc reproduce table, and DATA as above.
-bench-differences: .venv/installed
-	$(BIN)/python benchmarks/image_differences.py --out $(OUT) --data-dir $(DATA)
 
 bench-boosting: .venv/installed
 	$(BIN)/python benchmarks/boosting_round.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from tpauc.commands.reproduce_differences import differences
 from tpauc.commands.reproduce_figure import figure
 from tpauc.commands.reproduce_search import search
 from tpauc.commands.reproduce_table import table
@@ -19,3 +20,4 @@ app.command(
 app.command(
     epilog="\b\nExample:\n  tpauc reproduce search cifar10-lt --method TPAUC-Poly --epochs 30 --trials 20 --out table"
 )(search)
+app.command(epilog="\b\nExample:\n  tpauc reproduce differences table --against CE-RW,SqAUC")(differences)
