@@ -23,7 +23,7 @@ types: .venv/installed
 	$(BIN)/mypy
 
 unit: .venv/installed
-	$(BIN)/pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2  # a thread a process: with more they would wait for each other
 
 # Losses side by side on data that scikit-learn brings along; writes demo/report.html.
 demo: .venv/installed
