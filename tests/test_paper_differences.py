@@ -122,5 +122,5 @@ def test_scores_that_were_removed(filled, data_dir, tmp_path):
 
 def test_other_images(filled, tmp_path):
     write_cifar10(tmp_path, 140)
-    with pytest.raises(ValueError, match="give the images that they were trained on"):
+    with pytest.raises(ValueError, match="give the --data-dir of these results"):
         differences(filled, tmp_path)

@@ -224,3 +224,12 @@ def parameters_text(parameters: Sequence[tuple[str, float]]) -> str:
     'exponent=0.1 warmup_epochs=0'
     """
     return " ".join(f"{name}={number_text(value)}" for name, value in parameters)
+
+
+def parameters_of(text: str) -> tuple[tuple[str, float], ...]:
+    """Return the parameters that `parameters_text` has written.
+
+    >>> parameters_of("exponent=0.1 warmup_epochs=0")
+    (('exponent', 0.1), ('warmup_epochs', 0.0))
+    """
+    return tuple((name, float(value)) for name, value in (item.split("=") for item in text.split()))

@@ -11,15 +11,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tpauc.paper.cells import Cell, region_text
-from tpauc.paper.datasets import DATASETS, load_splits
+from tpauc.paper.cells import region_text
+from tpauc.paper.datasets import load_splits
 from tpauc.paper.methods import METHODS
-from tpauc.paper.rendering import Table
-from tpauc.paper.results import Result, ResultsFile
+from tpauc.paper.rendering import Table, places_of, title_of
+from tpauc.paper.request_data import sizes_of
+from tpauc.paper.results import Result, ResultsFile, cell_of
 from tpauc.paper.running import ScoreFolder
 from tpauc.training.data import as_examples
 from tpauc.uncertainty import Comparison, compare_tpauc
-from tpauc.validation import BoolArray, FloatArray, check_choice, check_each
+from tpauc.validation import FloatArray, check_choice, check_each
 
 AGAINST = ("CE-RW", "SqAUC", "LogisticAUC")  # cross-entropy, and all pairs in the paper's and in a newer form
 NOTE = (
@@ -65,17 +66,20 @@ def differences(out: Path, data_dir: Path, against: Sequence[str] = AGAINST) -> 
     ValueError: nowhere has no two trainings to compare: alike but for the method, and one of them by CE-RW, SqAUC, ...
     """
     check_each(against, "against", lambda name, where: check_choice(name, where, METHODS))
-    pairs = list(_pairs(ResultsFile(out / "results.csv").read(), against))
+    results = ResultsFile(out / "results.csv")
+    pairs = list(_pairs(results.read(), against))
     if not pairs:
         raise ValueError(
             f"{out} has no two trainings to compare: alike but for the method, and one of them by {', '.join(against)}"
         )
-    labels: dict[tuple[str, int, int], BoolArray] = {}
+    labels = {}
     found = []
     for first, second in pairs:
         place = (first.dataset, first.subset, first.split)
         if place not in labels:
-            labels[place] = _test_labels(data_dir, first)
+            splits = load_splits(first.dataset, subset=first.subset, data_dir=data_dir, seed=first.split)
+            results.check_data(cell_of(first), sizes_of(splits.test, "test"), data_dir)
+            labels[place] = as_examples(splits.test, "test").positive
         alpha, beta = first.alpha, first.beta
         scores = _test_scores(out, first), _test_scores(out, second)
         compared = compare_tpauc(labels[place], *scores, alpha=alpha, beta=beta, random_state=0)
@@ -85,7 +89,7 @@ def differences(out: Path, data_dir: Path, against: Sequence[str] = AGAINST) -> 
 
 def tables_of_differences(found: Sequence[Difference]) -> list[Table]:
     """Return a table for each subset of a data set."""
-    places = sorted({(item.first.dataset, item.first.subset) for item in found})
+    places = places_of([item.first for item in found])
     return [_table([item for item in found if (item.first.dataset, item.first.subset) == place]) for place in places]
 
 
@@ -110,48 +114,22 @@ def _trained_alike(row: Result) -> tuple[object, ...]:
     return row.dataset, row.subset, row.split, row.recipe, row.epochs, row.seed, row.region
 
 
-def _test_labels(data_dir: Path, row: Result) -> BoolArray:
-    splits = load_splits(row.dataset, subset=row.subset, data_dir=data_dir, seed=row.split)
-    positive: BoolArray = as_examples(splits.test, "test").positive
-    sizes = int(positive.sum()), int((~positive).sum())
-    if sizes != (row.test_positives, row.test_negatives):
-        raise ValueError(
-            f"{data_dir} has {sizes[0]} positive and {sizes[1]} negative test images, but the trainings were measured "
-            f"on {row.test_positives} and {row.test_negatives}; give the images that they were trained on"
-        )
-    return positive
-
-
 def _test_scores(out: Path, row: Result) -> FloatArray:
     """Return the scores of the test images by the epoch that a result was measured in."""
-    cell = Cell(
-        dataset=row.dataset,
-        subset=row.subset,
-        split=row.split,
-        recipe=row.recipe,
-        epochs=row.epochs,
-        method=row.method,
-        seed=row.seed,
-        parameters=tuple((name, float(value)) for name, value in (item.split("=") for item in row.parameters.split())),
-        regions=(row.region,),
-        chosen_for=row.chosen_for,
-    )
-    scores = ScoreFolder(cell.folder(out) / "scores")
+    scores = ScoreFolder.of(cell_of(row), out)
     if not scores.file(row.best_epoch).exists():
         raise FileNotFoundError(f"{scores.file(row.best_epoch)} is missing; a row of results.csv is not enough")
     return scores.read(row.best_epoch).test
 
 
 def _table(found: list[Difference]) -> Table:
-    row = found[0].first
-    image_set = DATASETS[row.dataset]
     regions = sorted({item.first.region for item in found}, key=lambda region: (region.alpha, region.beta))
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for item in found:
         lines.setdefault(_names(item), {})[region_text(item.first.region)] = _text(item.found)
     texts = list(map(region_text, regions))
     return Table(
-        f"{image_set.title}, subset {row.subset}: {image_set.subsets[row.subset].positive_name}",
+        title_of(found[0].first),
         ["recipe", "epochs", "split", "seed", "method", "minus", *texts],
         [[*names, *(cells.get(text, "-") for text in texts)] for names, cells in lines.items()],
     )

@@ -78,15 +78,23 @@ class Table(NamedTuple):
 
 def tables_of(results: Sequence[Result]) -> list[Table]:
     """Return a table for each subset of a data set that there are results for."""
-    places = sorted(
-        {(row.dataset, row.subset) for row in results}, key=lambda place: (list(DATASETS).index(place[0]), place[1])
-    )
+    places = places_of(results)
     return [_table([row for row in results if (row.dataset, row.subset) == place]) for place in places]
 
 
+def places_of(results: Sequence[Result]) -> list[tuple[str, int]]:
+    """Return the data sets and subsets of results, in the order of tables."""
+    places = {(row.dataset, row.subset) for row in results}
+    return sorted(places, key=lambda place: (list(DATASETS).index(place[0]), place[1]))
+
+
+def title_of(row: Result) -> str:
+    """Return the title of the table that a result stands in."""
+    image_set = DATASETS[row.dataset]
+    return f"{image_set.title}, subset {row.subset}: {image_set.subsets[row.subset].positive_name}"
+
+
 def _table(results: list[Result]) -> Table:
-    first = results[0]
-    image_set = DATASETS[first.dataset]
     regions = sorted({row.region for row in results}, key=lambda region: (region.alpha, region.beta))
     lines: dict[_Line, list[Result]] = {}
     for row in results:
@@ -96,7 +104,7 @@ def _table(results: list[Result]) -> Table:
     for region in regions:
         columns += [region_text(region), "paper"]
     return Table(
-        f"{image_set.title}, subset {first.subset}: {image_set.subsets[first.subset].positive_name}",
+        title_of(results[0]),
         columns,
         [_text_of(line, lines[line], regions) for line in order],
     )

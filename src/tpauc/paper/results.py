@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from tpauc.paper.cells import Cell, Request, parameters_text
+from tpauc.paper.cells import Cell, Request, parameters_of, parameters_text
 from tpauc.paper.file_lock import locked
 from tpauc.paper.methods import ClassSizes
 from tpauc.region import Region
@@ -101,6 +101,24 @@ def key_of(cell: Cell, region: Region) -> Key:
     )
 
 
+def cell_of(key: Key) -> Cell:
+    """Return the cell of a result, with the region of that result alone.
+
+    Examples
+    --------
+    >>> request = Request(dataset="cifar10-lt", subset=1, methods=("TPAUC-Poly",), seeds=(0,), epochs=30)
+    >>> (cell,) = request.cells()
+    >>> cell_of(key_of(cell, Region(0.3, 0.3))).title == cell.title
+    True
+    """
+    return Cell(
+        **{name: getattr(key, name) for name in ("dataset", "subset", "split", "recipe", "epochs", "method", "seed")},
+        parameters=parameters_of(key.parameters),
+        regions=(Region(key.alpha, key.beta),),
+        chosen_for=key.chosen_for,
+    )
+
+
 class ResultsFile:
     """A CSV file of results.
 
@@ -132,9 +150,9 @@ class ResultsFile:
         there = {row.key for row in self.read()}
         return [region for region in cell.regions if key_of(cell, region) not in there]
 
-    def check_data(self, request: Request, sizes: ClassSizes, data_dir: Path) -> None:
-        """Raise if there are results for the data set, subset and split of a request that stand on other test data."""
-        place = (request.dataset, request.subset, request.split)
+    def check_data(self, wanted: Request | Cell, sizes: ClassSizes, data_dir: Path) -> None:
+        """Raise if there are results for the data set, subset and split that are wanted on other test data."""
+        place = (wanted.dataset, wanted.subset, wanted.split)
         for row in self.read():
             if (row.dataset, row.subset, row.split) == place:
                 check_same_test_data(

@@ -67,6 +67,11 @@ class ScoreFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    @classmethod
+    def of(cls, cell: Cell, out: Path) -> ScoreFolder:
+        """Return that of a cell in the folder of a table."""
+        return cls(cell.folder(out) / "scores")
+
     def file(self, epoch: int) -> Path:
         """Return the file of an epoch, counted from 1."""
         return self.path / f"epoch-{epoch:04}.npz"
@@ -139,10 +144,9 @@ def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, pro
     BlockingIOError
         If another process is training it.
     """
-    folder = cell.folder(out)
-    scores = ScoreFolder(folder / "scores")
+    scores = ScoreFolder.of(cell, out)
     test = as_examples(splits.test, "test")
-    config = config_of(cell, folder, progress=progress)
+    config = config_of(cell, cell.folder(out), progress=progress)
 
     def keep_scores(epoch: int, model: nn.Module, validation: torch.Tensor | None) -> None:
         assert validation is not None, "a cell is always trained with validation data"

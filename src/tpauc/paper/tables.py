@@ -144,7 +144,7 @@ class TableFolder:
         return self._backbone or BACKBONES[cell.dataset]
 
     def _scores(self, cell: Cell) -> ScoreFolder:
-        return ScoreFolder(cell.folder(self.path) / "scores")
+        return ScoreFolder.of(cell, self.path)
 
     def epochs_left(self, cell: Cell) -> int:
         """Return how many epochs are still to be trained for the results of a cell."""
