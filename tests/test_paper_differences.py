@@ -20,13 +20,6 @@ METHODS = ("CE-RW", "SqAUC", "anchored")
 
 
 @pytest.fixture(scope="module")
-def data_dir(tmp_path_factory):
-    path = tmp_path_factory.mktemp("data")
-    write_cifar10(path, 120)
-    return path
-
-
-@pytest.fixture(scope="module")
 def filled(data_dir, tmp_path_factory):
     """Return the folder of a table with three methods and two lengths of training."""
     out = tmp_path_factory.mktemp("filled")

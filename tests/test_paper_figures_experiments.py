@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from PIL import Image
 from typer.testing import CliRunner
 
-from image_files import write_cifar10
 from paper_runs import small_network
 from tpauc import Anchored, Exponential, Polynomial, TPAUCLoss, Uniform
 from tpauc.baselines import ReweightedCrossEntropy
@@ -470,13 +469,6 @@ def test_what_is_trained_on_images_can_be_drawn(name):
 
 def run(*arguments):
     return CliRunner().invoke(app, ["reproduce", "figure", *map(str, arguments)], catch_exceptions=False)
-
-
-@pytest.fixture(scope="module")
-def data_dir(tmp_path_factory):
-    path = tmp_path_factory.mktemp("data")
-    write_cifar10(path, 120)
-    return path
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import optuna
 import pytest
 from typer.testing import CliRunner
 
-from image_files import write_cifar10
 from paper_runs import request, small_network
 from tpauc.cli import app
 from tpauc.metrics import tpauc_score
@@ -32,13 +31,6 @@ def quiet_optuna():
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     yield
     optuna.logging.set_verbosity(before)
-
-
-@pytest.fixture(scope="module")
-def data_dir(tmp_path_factory):
-    path = tmp_path_factory.mktemp("data")
-    write_cifar10(path, 120)
-    return path
 
 
 def wanted(**settings):

@@ -36,14 +36,6 @@ KILLS = 6
 
 
 @pytest.fixture(scope="module")
-def data_dir(tmp_path_factory):
-    """Return a folder with a small CIFAR-10: about 28 positives of 200 to train on."""
-    path = tmp_path_factory.mktemp("data")
-    write_cifar10(path, 120)
-    return path
-
-
-@pytest.fixture(scope="module")
 def filled(data_dir, tmp_path_factory):
     """Return a table with two methods, filled."""
     out = tmp_path_factory.mktemp("filled")

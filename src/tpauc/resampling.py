@@ -99,10 +99,9 @@ def paired_resamples(
     n_positive, n_negative = (of_class.size for of_class in by_class[0])
     selected = region.hard_positives(n_positive), region.hard_negatives(n_negative)
     positive_orders = [np.argsort(positives) for positives, _ in by_class]
-    one_by_one = _Negatives.of(by_class, np.arange(n_negative), np.ones(n_negative, dtype=np.intp))
-    usual = _Negatives.of(by_class, *_groups(by_class, _usually_enough(selected[0])))
-    if _ROWS_PER_GROUP * usual.size.size >= n_negative:
-        usual = one_by_one
+    row, size = _groups(by_class, _usually_enough(selected[0]))
+    in_groups = _ROWS_PER_GROUP * row.size < n_negative
+    usual = _Negatives.of(by_class, row, size) if in_groups else _Negatives.one_by_one(by_class)
     values = np.empty((len(models), n_resamples))
     for block in _blocks(n_resamples, n_positive + usual.size.size):
         # Rows that are easy for one model may be hard for another, so all are drawn.
@@ -110,7 +109,7 @@ def paired_resamples(
         counts = _counts(generator.integers(n_positive, size=(length, n_positive)), n_positive)
         drawn_positives = [_running_sum_to(selected[0], counts, order) for order in positive_orders]
         told_apart = all(sums.shape[1] - 1 <= _usually_enough(selected[0]) for sums in drawn_positives)
-        negatives = usual if told_apart else one_by_one
+        negatives = usual if told_apart or not in_groups else _Negatives.one_by_one(by_class)
         counts = negatives.drawn(generator, length)
         for model, (order, ladder) in enumerate(zip(negatives.orders, negatives.ladders, strict=True)):
             drawn_negatives = _running_sum_to(selected[1], counts, order)
@@ -133,6 +132,12 @@ class _Negatives(NamedTuple):
             orders=[np.argsort(-negatives[row]) for _, negatives in by_class],
             ladders=[_ladder(positives, negatives[row]) for positives, negatives in by_class],
         )
+
+    @classmethod
+    def one_by_one(cls, by_class: Sequence[tuple[FloatArray, FloatArray]]) -> _Negatives:
+        """Return groups of a single row each."""
+        n = by_class[0][1].size
+        return cls.of(by_class, np.arange(n), np.ones(n, dtype=np.intp))
 
     def drawn(self, generator: np.random.Generator, n_resamples: int) -> IntArray:
         """Draw as many negatives as there are, and return how often each group came up."""
