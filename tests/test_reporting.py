@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import special
 
@@ -244,10 +244,14 @@ def test_ticks_stand_where_they_say(low, width):
 
 @settings(deadline=None, max_examples=100)
 @given(st.floats(-34.6, 34.5), st.floats(0.1, 69.2))
+@example(34.5, 1.0)
+@example(-34.6, 0.1)
+@example(13.0, 0.5)
 def test_logit_ticks_stand_where_they_say(low, width):
     axis = Axis("", low, min(low + width, 34.6), logit=True)
     ticks = axis.ticks()
     assert len(ticks) <= 7
+    assert len({text for _, text in ticks}) == len(ticks)
     for place, text in ticks:
         from_1 = text.startswith("1\N{MINUS SIGN}")  # 1 - 1e-9 is written as that
         logit = -special.logit(written(text[2:])) if from_1 else special.logit(written(text))

@@ -109,5 +109,14 @@ def _power_texts(power: int) -> tuple[str, str]:
 
 def _round_probabilities(low: float, high: float) -> list[tuple[float, str]]:
     """Round values of a narrow stretch of (0, 1), which holds too few powers of ten."""
+    if low > 0.0:
+        # Floats near 1 are too far apart to tell such values from each other; their distances from 1 are not.
+        return [(-at, _from_one(text)) for at, text in reversed(_round_probabilities(-high, -low))]
     ends = [1.0 / (1.0 + math.exp(-end)) for end in (low, high)]
     return [(math.log(value / (1.0 - value)), text) for value, text in _round_ticks(*ends) if 0.0 < value < 1.0]
+
+
+def _from_one(text: str) -> str:
+    """Text of 1 minus what is written, as a decimal if that is one."""
+    decimals = len(text.partition(".")[2])
+    return f"1\N{MINUS SIGN}{text}" if "e" in text else f"{1.0 - float(text):.{decimals}f}"
