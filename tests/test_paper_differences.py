@@ -114,6 +114,8 @@ def test_scores_that_were_removed(filled, data_dir, tmp_path):
 
 
 def test_other_images(filled, tmp_path):
-    write_cifar10(tmp_path, 140)
-    with pytest.raises(ValueError, match="give the --data-dir of these results"):
-        differences(filled, tmp_path)
+    write_cifar10(tmp_path / "more", 140)
+    write_cifar10(tmp_path / "as-many", 120, seed=5)
+    for folder, message in (("more", "holds results of cifar10-lt"), ("as-many", "are not of the test images")):
+        with pytest.raises(ValueError, match=f"{message}.*; give the --data-dir of these results"):
+            differences(filled, tmp_path / folder)

@@ -537,7 +537,7 @@ def test_the_plan_of_a_figure_without_images():
         ),
         (
             TrainingDivergedError(1, 2, "the loss is nan", None),
-            "2 of 2 trainings have diverged, the first is SqAUC, seed 0: training stopped in epoch 1 at step 2",
+            "2 of 2 trainings have failed, the first is SqAUC, seed 0: training stopped in epoch 1 at step 2",
         ),
     ],
 )

@@ -5,6 +5,7 @@ import signal
 import subprocess
 from dataclasses import asdict, fields
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,13 +14,21 @@ from hypothesis import strategies as st
 from paper_runs import request, result
 from tpauc.paper import provenance
 from tpauc.paper.cells import ANY_REGION, EACH_REGION, chosen_region, number_text, parameters_text, region_text
-from tpauc.paper.methods import ClassSizes
+from tpauc.paper.measured_data import check_measured_on
 from tpauc.paper.parameters import BEST, EXPONENT_GRID, GAMMA_GRID, WARMUP_GRID
 from tpauc.paper.planning import known_seconds
 from tpauc.paper.rendering import as_markdown, tables_of
 from tpauc.paper.results import COLUMNS, Key, ResultsFile, key_of
 from tpauc.region import Region
-from tpauc.validation import check_each, check_known_parameters, check_results_header, check_same_test_data
+from tpauc.validation import (
+    check_each,
+    check_epochs_before,
+    check_known_parameters,
+    check_results_header,
+    check_row_length,
+    check_same_labels,
+    check_same_test_data,
+)
 from training_runs import start
 
 REGIONS = (Region(0.3, 0.3), Region(0.4, 0.4), Region(0.5, 0.5))
@@ -133,6 +142,8 @@ def test_the_region_that_parameters_were_chosen_for_can_be_read_back(alpha, beta
         ({"methods": ("TPAUC-Poly",), "parameters": {"exponent": -1.0}}, "exponent must be .* got -1.0"),
         ({"methods": ("TPAUC-Exp",), "parameters": {"warmup_epochs": 2.5}}, "a whole number of at least 0, got 2.5"),
         ({"methods": ("TPAUC-Exp",), "parameters": {"warmup_epochs": -1}}, "a whole number of at least 0, got -1"),
+        ({"methods": ("TPAUC-Exp",), "parameters": {"warmup_epochs": 2}}, "less than the 2 epochs .*, got 2"),
+        ({"methods": ("anchored",), "parameters": {"plain_epochs": 9}}, "plain_epochs must be less than .*, got 9"),
         ({"methods": ("TruncTPAUC",), "parameters": {"beta": 1.5}}, "beta must be .* got 1.5"),
         ({"methods": ("TPAUC-Exp",), "parameters": {"gamma": float("nan")}}, "gamma must be .* got nan"),
     ],
@@ -146,7 +157,10 @@ def test_checks_let_good_values_pass():
     check_each((1, 2), "seeds", lambda value, name: value)
     check_known_parameters({"gamma": 1.0}, {"gamma"}, ["TPAUC-Exp"])
     check_results_header(["a", "b"], ("a", "b"), "results.csv")
+    check_row_length(["1", "2"], ("a", "b"))
+    check_epochs_before({"warmup_epochs": 29, "gamma": 50.0}, 30)
     check_same_test_data((3, 9), (3, 9), what="cifar10-lt", path="results.csv", data_dir="data")
+    check_same_labels(np.array([True, False]), np.array([True, False]), "test", "scores")
     with pytest.raises(TypeError, match="methods must be a list, got 'SqAUC'"):
         check_each("SqAUC", "methods", lambda value, name: value)
 
@@ -176,6 +190,45 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path):
     with pytest.raises(ValueError, match="not a file of results of this version: its columns are a, b"):
         ResultsFile(path).add([result()])
     assert path.read_text() == "a,b\n1,2\n"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda line: line.rpartition(",")[0], "it has 24 values for 25 columns"),
+        (lambda line: line[: len(line) // 2], "it has .* values for 25 columns"),
+        (lambda line: f"{line},1", "it has 26 values for 25 columns"),
+        (lambda line: line.replace(",0.25,", ",many,"), "could not convert string to float: 'many'"),
+        (lambda line: line.replace("SqAUC", "FooAUC"), "method must be one of .* got 'FooAUC'"),
+        (lambda line: line.replace("cifar10-lt,", "mnist,"), "dataset must be one of .* got 'mnist'"),
+        (lambda line: line.replace("cifar10-lt,1,", "cifar10-lt,7,"), "subset must be one of .* got 7"),
+        (lambda line: line.replace(",paper,", ",home,"), "recipe must be one of .* got 'home'"),
+        (lambda line: line.replace(",0.3,0.3,", ",0.3,7,"), "beta must be .* got 7"),
+    ],
+)
+def test_a_damaged_line_is_named(tmp_path, spoil, message):
+    path = tmp_path / "results.csv"
+    ResultsFile(path).add([result(), result(seed=1)])
+    header, first, second = path.read_text().splitlines()
+    assert spoil(second) != second
+    path.write_text("\n".join([header, first, spoil(second)]) + "\n")
+    damaged = path.read_bytes()
+    with pytest.raises(ValueError, match=rf"results.csv, line 3 is damaged: {message}.*; remove the line to train it"):
+        ResultsFile(path).add([result(seed=2)])
+    assert path.read_bytes() == damaged
+
+
+def test_a_file_that_is_no_text(tmp_path):
+    path = tmp_path / "results.csv"
+    path.write_bytes(bytes(range(128, 256)))
+    with pytest.raises(ValueError, match=r"results.csv is damaged, it is no text .*; choose another --out"):
+        ResultsFile(path).read()
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    (tmp_path / ".results.csv.0123456789abcdef.tmp").touch()
+    ResultsFile(tmp_path / "results.csv").add([result()])
+    assert not list(tmp_path.glob(".*.tmp"))
 
 
 def add_rows(path, seeds):
@@ -222,18 +275,23 @@ def test_keys_and_columns_agree():
     assert COLUMNS[: len(key_columns)] == key_columns
 
 
+def images(positive, negative):
+    n = positive + negative
+    return torch.zeros(n, 1), torch.arange(n) < positive
+
+
 def test_results_on_other_test_data_are_refused(tmp_path):
     file = ResultsFile(tmp_path / "results.csv")
     file.add(
         [result(test_positives=324, test_negatives=1916), result(subset=2, test_positives=540, test_negatives=1700)]
     )
-    file.check_data(request(), ClassSizes(324, 1916), tmp_path)
-    file.check_data(request(split=1), ClassSizes(5, 50), tmp_path)  # no results for it yet
-    for sizes in (ClassSizes(324, 1915), ClassSizes(325, 1916)):
+    check_measured_on(file, request(), images(324, 1916), tmp_path)
+    check_measured_on(file, request(split=1), images(5, 50), tmp_path)  # no results for it yet
+    for sizes in ((324, 1915), (325, 1916)):
         with pytest.raises(
             ValueError, match="holds results of cifar10-lt, subset 1, split 0 on 324 positives and 1,916"
         ):
-            file.check_data(request(methods=("CE-RW",)), sizes, tmp_path)
+            check_measured_on(file, request(methods=("CE-RW",)), images(*sizes), tmp_path)
 
 
 # -------------------------------------------------------------------------------------------------------- rendering

@@ -116,6 +116,13 @@ def test_a_study_goes_on_and_is_shared(tmp_path, data_dir):
     assert other.run(3, say=silent, progress=False).trials == 3
 
 
+@pytest.mark.parametrize("name", ["a?b", "a%41", "a#b", "ä b"])
+def test_the_study_is_kept_in_the_folder_whatever_its_name(tmp_path, data_dir, name):
+    study(tmp_path / name, data_dir)
+    assert (tmp_path / name / "search.db").stat().st_size > 0
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 def unopenable(tmp_path):
     """Return storages that cannot be opened, each with what is wrong."""
     (tmp_path / "text.db").write_text("no database " * 100)
@@ -285,7 +292,7 @@ def test_the_command_searches_and_the_table_measures(tmp_path, data_dir, monkeyp
     assert done.stdout.startswith(
         "cifar10-lt subset 1 TPAUC-Poly (0.5, 0.5) paper 1 epochs split 0 seed 0: validation "
     )
-    assert "the best of 2, with --set exponent=" in done.stdout
+    assert "the best of 2, with --regions 0.5 --set exponent=" in done.stdout
     found = json.loads(command("search", "cifar10-lt", *options, "--json", *where).stdout)
     assert found["trials"] == 2
     chosen = [part for name, value in found["parameters"].items() for part in ("--set", f"{name}={value}")]

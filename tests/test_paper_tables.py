@@ -1,6 +1,7 @@
 """Tables are filled: resumed after any stop, with rows for finished cells alone, from the command line too."""
 
 import csv
+import itertools
 import json
 import os
 import random
@@ -48,7 +49,7 @@ def filled(data_dir, tmp_path_factory):
 def test_a_row_for_each_cell_and_region(filled, data_dir):
     out, outcome = filled
     assert not outcome.elsewhere
-    assert not outcome.diverged
+    assert not outcome.failed
     assert [(row.method, row.alpha) for row in outcome.results] == [
         (method, alpha) for method in ("SqAUC", "TPAUC-Poly") for alpha in (0.3, 0.4, 0.5)
     ]
@@ -170,8 +171,8 @@ def test_a_training_that_diverges_gets_no_row_and_stops_no_other(tmp_path, data_
     networks = iter([Exploding, small_network])
     table = TableFolder(tmp_path, data_dir, backbone=lambda: next(networks)())
     outcome = table.fill(request(methods=("SqAUC", "CE-RW")), say=lambda line: None, progress=False)
-    assert list(outcome.diverged) == ["SqAUC, seed 0"]
-    assert "training stopped in epoch 1" in outcome.diverged["SqAUC, seed 0"]
+    assert list(outcome.failed) == ["SqAUC, seed 0"]
+    assert "training stopped in epoch 1" in outcome.failed["SqAUC, seed 0"]
     assert {row.method for row in outcome.results} == {"CE-RW"}
 
 
@@ -211,10 +212,11 @@ def test_results_of_other_images_are_not_taken_for_these(tmp_path, data_dir):
     fill(tmp_path / "out", data_dir, epochs=1)
     before = (tmp_path / "out" / "results.csv").read_bytes()
     write_cifar10(tmp_path / "more", 240)
+    write_cifar10(tmp_path / "as-many", 120, seed=5)
     for settings in ({"epochs": 1}, {"epochs": 2}, {"methods": ("CE-RW",)}):
-        for act in ("fill", "plan"):
+        for other, act in itertools.product(("more", "as-many"), ("fill", "plan")):
             with pytest.raises(ValueError, match="give the --data-dir of these results, or choose another --out"):
-                getattr(folder(tmp_path / "out", tmp_path / "more"), act)(request(**settings), say=lambda line: None)
+                getattr(folder(tmp_path / "out", tmp_path / other), act)(request(**settings), say=lambda line: None)
     assert (tmp_path / "out" / "results.csv").read_bytes() == before
     assert len(fill(tmp_path / "out", data_dir, epochs=1).results) == 3
 
@@ -223,8 +225,19 @@ def test_a_training_on_other_images_is_not_taken_up(tmp_path, data_dir):
     fill(tmp_path / "out", data_dir, epochs=1)
     (tmp_path / "out" / "results.csv").unlink()
     write_cifar10(tmp_path / "more", 240)
-    with pytest.raises(ValueError, match="validation"):
-        fill(tmp_path / "out", tmp_path / "more", epochs=2)
+    write_cifar10(tmp_path / "as-many", 120, seed=5)
+    for other in ("more", "as-many"):
+        with pytest.raises(ValueError, match="are not of the validation images that are given; give the --data-dir"):
+            fill(tmp_path / "out", tmp_path / other, epochs=2)
+
+
+def test_results_without_their_training_are_judged_by_size(tmp_path, data_dir):
+    outcome = fill(tmp_path / "out", data_dir, epochs=1)
+    shutil.rmtree(tmp_path / "out" / "runs")
+    assert fill(tmp_path / "out", data_dir, epochs=1) == outcome
+    write_cifar10(tmp_path / "more", 240)
+    with pytest.raises(ValueError, match="give the --data-dir"):
+        fill(tmp_path / "out", tmp_path / "more", epochs=1)
 
 
 def test_a_page_that_a_killed_process_did_not_write_is_written(tmp_path, data_dir):
@@ -235,12 +248,20 @@ def test_a_page_that_a_killed_process_did_not_write_is_written(tmp_path, data_di
     assert (tmp_path / "results.md").read_text() == page
 
 
+def cut_short(file):
+    file.write_bytes(file.read_bytes()[:-100])
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
         (
             lambda file: file.unlink(),
             "epoch-0001.npz is missing, of an epoch that is trained already; remove the folder ",
+        ),
+        (
+            lambda file: cut_short(file.parents[1] / "last.ckpt"),
+            r"last.ckpt is damaged: its contents do not match its checksum.*; remove the folder ",
         ),
         (lambda file: file.write_bytes(b"no scores"), r"epoch-0001.npz is damaged \(.*\); remove the folder "),
         (
@@ -249,14 +270,15 @@ def test_a_page_that_a_killed_process_did_not_write_is_written(tmp_path, data_di
         ),
     ],
 )
-def test_scores_that_are_lost_after_their_epoch(tmp_path, data_dir, spoil, message):
+def test_a_damaged_training_does_not_keep_others_from_theirs(tmp_path, data_dir, spoil, message):
     fill(tmp_path, data_dir, epochs=1)
     (tmp_path / "results.csv").unlink()
     (cell,) = request(epochs=1).cells()
     spoil(cell.folder(tmp_path) / "scores" / "epoch-0001.npz")
-    with pytest.raises(ValueError, match=message) as caught:
-        fill(tmp_path, data_dir, epochs=1)
-    assert str(cell.folder(tmp_path)) in str(caught.value)
+    outcome = fill(tmp_path, data_dir, methods=("SqAUC", "CE-RW"), epochs=1)
+    assert list(outcome.failed) == [cell.title]
+    assert re.search(message + re.escape(str(cell.folder(tmp_path))), outcome.failed[cell.title])
+    assert {row.method for row in outcome.results} == {"CE-RW"}
     shutil.rmtree(cell.folder(tmp_path))
     assert len(fill(tmp_path, data_dir, epochs=1).results) == 3
 

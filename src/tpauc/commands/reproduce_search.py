@@ -85,7 +85,7 @@ def search(
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2, ensure_ascii=False))
         return
-    chosen = " ".join(f"--set {name}={value:g}" for name, value in found.parameters.items())
+    chosen = f"--regions {region} " + " ".join(f"--set {name}={value:g}" for name, value in found.parameters.items())
     typer.echo(
         f"{found.study}: validation TPAUC {found.validation_tpauc:.4f}, the best of {found.trials}, with {chosen}"
     )

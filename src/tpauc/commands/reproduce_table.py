@@ -112,9 +112,9 @@ def _show_outcome(outcome: Outcome, *, as_json: bool) -> None:
 
     if as_json:
         rows = [asdict(row) for row in outcome.results]
-        document = {"results": rows, "elsewhere": outcome.elsewhere, "diverged": outcome.diverged}
+        document = {"results": rows, "elsewhere": outcome.elsewhere, "failed": outcome.failed}
         typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
     else:
         typer.echo("\n\n".join(found.plain() for found in tables_of(outcome.results)) or "no results yet")
-    if outcome.diverged:
+    if outcome.failed:
         raise typer.Exit(1)

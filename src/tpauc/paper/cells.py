@@ -19,6 +19,7 @@ from tpauc.validation import (
     check_choice,
     check_count,
     check_each,
+    check_epochs_before,
     check_known_parameters,
     check_parameter,
     check_seed,
@@ -88,6 +89,7 @@ class Request:
         check_known_parameters(self.parameters, known, self.methods)
         for name, value in self.parameters.items():
             check_parameter(value, name)
+        check_epochs_before(self.parameters, self.epochs)
         for cell in self.cells():  # a value that no loss takes is found now, not after hours
             METHODS[cell.method].make_loss(dict(cell.parameters), ClassSizes(1, 1))
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from tpauc.paper.cells import region_text
 from tpauc.paper.datasets import load_splits
+from tpauc.paper.measured_data import check_measured_on
 from tpauc.paper.methods import METHODS
 from tpauc.paper.rendering import Table, places_of, title_of
-from tpauc.paper.request_data import sizes_of
 from tpauc.paper.results import Result, ResultsFile, cell_of
 from tpauc.paper.running import ScoreFolder
 from tpauc.training.data import as_examples
@@ -78,7 +78,7 @@ def differences(out: Path, data_dir: Path, against: Sequence[str] = AGAINST) -> 
         place = (first.dataset, first.subset, first.split)
         if place not in labels:
             splits = load_splits(first.dataset, subset=first.subset, data_dir=data_dir, seed=first.split)
-            results.check_data(cell_of(first), sizes_of(splits.test, "test"), data_dir)
+            check_measured_on(results, cell_of(first), splits.test, data_dir)
             labels[place] = as_examples(splits.test, "test").positive
         alpha, beta = first.alpha, first.beta
         scores = _test_scores(out, first), _test_scores(out, second)

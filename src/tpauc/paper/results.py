@@ -13,12 +13,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from tpauc.paper.cells import Cell, Request, parameters_of, parameters_text
+from tpauc.paper.cells import Cell, chosen_region, parameters_of, parameters_text
+from tpauc.paper.datasets import DATASETS
 from tpauc.paper.file_lock import locked
-from tpauc.paper.methods import ClassSizes
+from tpauc.paper.methods import METHODS
+from tpauc.paper.recipes import RECIPES
 from tpauc.region import Region
-from tpauc.training.checkpoints import write_atomically
-from tpauc.validation import check_results_header, check_same_test_data
+from tpauc.training.checkpoints import remove_leftovers, write_atomically
+from tpauc.validation import check_choice, check_results_header, check_row_length, check_subset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +108,7 @@ def cell_of(key: Key) -> Cell:
 
     Examples
     --------
+    >>> from tpauc.paper.cells import Request
     >>> request = Request(dataset="cifar10-lt", subset=1, methods=("TPAUC-Poly",), seeds=(0,), epochs=30)
     >>> (cell,) = request.cells()
     >>> cell_of(key_of(cell, Region(0.3, 0.3))).title == cell.title
@@ -117,6 +120,19 @@ def cell_of(key: Key) -> Cell:
         regions=(Region(key.alpha, key.beta),),
         chosen_for=key.chosen_for,
     )
+
+
+def _result_of(values: Sequence[str]) -> Result:
+    """Return the result that a line of the file holds; anything that could not be shown in a table is an error."""
+    check_row_length(values, COLUMNS)
+    row = Result(**{name: _KINDS[name](value) for name, value in zip(COLUMNS, values, strict=True)})
+    check_choice(row.dataset, "dataset", DATASETS)
+    check_subset(row.subset, DATASETS[row.dataset].subsets)
+    check_choice(row.recipe, "recipe", RECIPES)
+    check_choice(row.method, "method", METHODS)
+    chosen_region(row.chosen_for, row.region)
+    cell_of(row)
+    return row
 
 
 class ResultsFile:
@@ -137,35 +153,33 @@ class ResultsFile:
         self.path = path
 
     def read(self) -> list[Result]:
-        """Return all rows."""
-        if not self.path.exists():
+        """Return all rows; one that this version could not have written is an error that names its line."""
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
             return []
-        with open(self.path, newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file)
-            check_results_header(reader.fieldnames or (), COLUMNS, self.path)
-            return [Result(**{name: _KINDS[name](row[name]) for name in COLUMNS}) for row in reader]
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self.path} is damaged, it is no text ({error}); choose another --out") from error
+        reader = csv.reader(io.StringIO(text, newline=""))
+        check_results_header(next(reader, []), COLUMNS, self.path)
+        rows = []
+        for values in reader:
+            try:
+                rows.append(_result_of(values))
+            except ValueError as error:
+                where = f"{self.path}, line {reader.line_num}"
+                raise ValueError(f"{where} is damaged: {error}; remove the line to train it anew") from error
+        return rows
 
     def missing(self, cell: Cell) -> list[Region]:
         """Return the regions of a cell that have no row yet."""
         there = {row.key for row in self.read()}
         return [region for region in cell.regions if key_of(cell, region) not in there]
 
-    def check_data(self, wanted: Request | Cell, sizes: ClassSizes, data_dir: Path) -> None:
-        """Raise if there are results for the data set, subset and split that are wanted on other test data."""
-        place = (wanted.dataset, wanted.subset, wanted.split)
-        for row in self.read():
-            if (row.dataset, row.subset, row.split) == place:
-                check_same_test_data(
-                    (row.test_positives, row.test_negatives),
-                    sizes,
-                    what="{}, subset {}, split {}".format(*place),
-                    path=self.path,
-                    data_dir=data_dir,
-                )
-
     def add(self, rows: Sequence[Result]) -> None:
         """Add rows, all of them or none; one whose key is there already stays as it is."""
         with self.locked():
+            remove_leftovers(self.path)
             before = self.read()
             there = {row.key for row in before}
             new = [row for row in rows if row.key not in there]

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 
@@ -29,14 +30,18 @@ from tpauc.paper.recipes import RECIPES
 from tpauc.paper.request_data import sizes_of
 from tpauc.paper.results import Result, key_of
 from tpauc.region import Region
-from tpauc.training.checkpoints import write_atomically
+from tpauc.training.checkpoints import CheckpointError, remove_leftovers, write_atomically
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import as_examples, on_device, scores_of
 from tpauc.training.fitting import fit
 from tpauc.uncertainty import tpauc_interval
-from tpauc.validation import BoolArray, FloatArray
+from tpauc.validation import BoolArray, FloatArray, check_same_labels
 
 Backbone = Callable[[], nn.Module]
+
+
+class UnusableRunError(ValueError):
+    """What an earlier training left in its folder is damaged, so that it can neither go on nor be measured."""
 
 
 class EpochScores(NamedTuple):
@@ -46,8 +51,15 @@ class EpochScores(NamedTuple):
     test: FloatArray
 
 
+class Labels(NamedTuple):
+    """Which rows are positive."""
+
+    validation: BoolArray
+    test: BoolArray
+
+
 class ScoreFolder:
-    """Files ``epoch-0001.npz``, ... with the scores of each epoch, as float32.
+    """Files ``epoch-0001.npz``, ... with the scores of each epoch, as float32, and ``labels.npz`` of those examples.
 
     Parameters
     ----------
@@ -78,19 +90,46 @@ class ScoreFolder:
 
     def write(self, epoch: int, validation: FloatArray, test: FloatArray) -> None:
         """Write the scores of an epoch."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        buffer = io.BytesIO()
-        np.savez(buffer, validation=validation.astype(np.float32), test=test.astype(np.float32))
-        write_atomically(self.file(epoch), buffer.getbuffer())
+        self._write(self.file(epoch), validation.astype(np.float32), test.astype(np.float32))
 
     def read(self, epoch: int) -> EpochScores:
         """Return the scores of an epoch; a damaged file is an error that says what to do."""
+        validation, test = self._read(self.file(epoch))
+        return EpochScores(validation.astype(np.float64), test.astype(np.float64))
+
+    def labels(self) -> Labels | None:
+        """Return the labels that the scores belong to, None if nothing was scored here."""
+        try:
+            return Labels(*self._read(self._labels_file))
+        except FileNotFoundError:
+            return None
+
+    def keep_labels(self, labels: Labels) -> None:
+        """Write the labels that scores will belong to; raise if there are scores of other examples already."""
+        if (kept := self.labels()) is None:
+            self._write(self._labels_file, *labels)
+        else:
+            for part, before, now in zip(Labels._fields, kept, labels, strict=True):
+                check_same_labels(before, now, part, self.path)
+
+    @property
+    def _labels_file(self) -> Path:
+        return self.path / "labels.npz"
+
+    def _write(self, file: Path, validation: npt.NDArray[Any], test: npt.NDArray[Any]) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(file)
+        buffer = io.BytesIO()
+        np.savez(buffer, validation=validation, test=test)
+        write_atomically(file, buffer.getbuffer())
+
+    def _read(self, file: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         try:
             # By way of bytes: of a damaged file NumPy leaves the handle open.
-            with np.load(io.BytesIO(self.file(epoch).read_bytes())) as arrays:
-                return EpochScores(arrays["validation"].astype(np.float64), arrays["test"].astype(np.float64))
+            with np.load(io.BytesIO(file.read_bytes())) as arrays:
+                return arrays["validation"], arrays["test"]
         except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
-            raise self._unusable(f"{self.file(epoch)} is damaged ({error})") from error
+            raise self.unusable(f"{file} is damaged ({error})") from error
 
     def epochs(self) -> int:
         """Return how many epochs have left their scores."""
@@ -102,17 +141,11 @@ class ScoreFolder:
     def check_complete(self, epochs: int) -> None:
         """Raise if a training of so many epochs has not left the scores of all."""
         if self.epochs() < epochs:
-            raise self._unusable(f"{self.file(self.epochs() + 1)} is missing, of an epoch that is trained already")
+            raise self.unusable(f"{self.file(self.epochs() + 1)} is missing, of an epoch that is trained already")
 
-    def _unusable(self, what: str) -> ValueError:
-        return ValueError(f"{what}; remove the folder {self.path.parent} to train it anew")
-
-
-class Labels(NamedTuple):
-    """Which rows are positive."""
-
-    validation: BoolArray
-    test: BoolArray
+    def unusable(self, what: str) -> UnusableRunError:
+        """Return an error that says what is wrong with the training, and what to do."""
+        return UnusableRunError(f"{what}; remove the folder {self.path.parent} to train it anew")
 
 
 class Trained(NamedTuple):
@@ -143,9 +176,12 @@ def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, pro
     ------
     BlockingIOError
         If another process is training it.
+    UnusableRunError
+        If what an earlier session left of it is damaged.
     """
     scores = ScoreFolder.of(cell, out)
     test = as_examples(splits.test, "test")
+    labels = Labels(as_examples(splits.validation, "validation").positive, test.positive)
     config = config_of(cell, cell.folder(out), progress=progress)
 
     def keep_scores(epoch: int, model: nn.Module, validation: torch.Tensor | None) -> None:
@@ -159,9 +195,12 @@ def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, pro
     loss = METHODS[cell.method].make_loss(dict(cell.parameters), sizes_of(splits.train, "train"))
     model = new_network(cell, backbone)
     augment = RECIPES[cell.recipe].augment
-    done = fit(model, splits.train, splits.validation, loss, config, transform=augment, on_epoch=keep_scores)
+    scores.keep_labels(labels)
+    try:
+        done = fit(model, splits.train, splits.validation, loss, config, transform=augment, on_epoch=keep_scores)
+    except CheckpointError as error:
+        raise scores.unusable(str(error)) from error
     scores.check_complete(cell.epochs)
-    labels = Labels(as_examples(splits.validation, "validation").positive, test.positive)
     return Trained(scores, labels, done.history[cell.epochs - 1]["seconds"])
 
 

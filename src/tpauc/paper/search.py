@@ -140,7 +140,9 @@ class Search:
         self._optuna: Any = import_extra("optuna", "paper")
         if storage is None:
             out.mkdir(parents=True, exist_ok=True)
-            storage = f"sqlite:///{out / 'search.db'}"
+            # By way of SQLAlchemy, which Optuna stands on: in a URL a "?" of the folder's name needs escaping.
+            url = import_extra("sqlalchemy", "paper").URL.create("sqlite", database=str(out / "search.db"))
+            storage = url.render_as_string(hide_password=False)
         self._study = _opened_study(self._optuna, study_name(request), storage)
         self._collisions = 0
 

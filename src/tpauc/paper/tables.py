@@ -20,13 +20,14 @@ from pathlib import Path
 from tpauc.paper.backbones import BACKBONES
 from tpauc.paper.cells import Cell, Request
 from tpauc.paper.datasets import Splits
+from tpauc.paper.measured_data import check_measured_on
 from tpauc.paper.planning import PlannedCell, Timing, known_seconds
 from tpauc.paper.provenance import commit
 from tpauc.paper.rendering import as_markdown
-from tpauc.paper.request_data import RequestData, Say, sizes_of
+from tpauc.paper.request_data import RequestData, Say
 from tpauc.paper.results import Result, ResultsFile, key_of
-from tpauc.paper.running import Backbone, ScoreFolder, result_of, train_cell
-from tpauc.training.checkpoints import write_atomically
+from tpauc.paper.running import Backbone, ScoreFolder, UnusableRunError, result_of, train_cell
+from tpauc.training.checkpoints import remove_leftovers, write_atomically
 from tpauc.training.vital_signs import TrainingDivergedError
 
 
@@ -40,13 +41,13 @@ class Outcome:
         Of all cells that were asked for and are finished.
     elsewhere : list of str
         Titles of cells that another process is training.
-    diverged : dict
-        By title of a cell, what went wrong.
+    failed : dict
+        By title of a cell, what went wrong: it has diverged, or what an earlier session left of it is damaged.
     """
 
     results: list[Result] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
-    diverged: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 class TableFolder:
@@ -71,11 +72,12 @@ class TableFolder:
         self.path, self._data, self._backbone = path, RequestData(data_dir), backbone
         self.results = ResultsFile(path / "results.csv")
         self.page = path / "results.md"
+        self._checked: set[tuple[str, int, int]] = set()
 
     def fill(self, request: Request, *, say: Say = print, progress: bool = True) -> Outcome:
         """Train what is missing of a request, and return its results.
 
-        A training that diverges gets no row and does not keep the others from being trained. Images that cannot be
+        A training that fails gets no row and does not keep the others from being trained. Images that cannot be
         measured in all regions, or are not those of the results that are there, are refused before anything is trained.
         """
         commit()  # of the files as they are when they are imported, not when the first cell is finished
@@ -89,14 +91,15 @@ class TableFolder:
             say(f"{title}: {cell.epochs} epochs, {self._scores(cell).epochs()} of them trained before")
             try:
                 trained = train_cell(cell, splits, self.path, self._backbone_of(cell), progress=progress)
+                rows = [result_of(cell, region, trained) for region in cell.regions]
             except BlockingIOError:
                 say(f"{title}: another process is training it")
                 outcome.elsewhere.append(cell.title)
-            except TrainingDivergedError as error:
+            except (TrainingDivergedError, UnusableRunError) as error:
                 say(f"{title}: {error}")
-                outcome.diverged[cell.title] = str(error)
+                outcome.failed[cell.title] = str(error)
             else:
-                self.results.add([result_of(cell, region, trained) for region in cell.regions])
+                self.results.add(rows)
                 self.render()
         outcome.results = self.results_of(request)
         if outcome.results:  # a process that was killed may have written its row, and no page
@@ -112,6 +115,7 @@ class TableFolder:
     def render(self) -> None:
         """Write the page anew from the file of results."""
         with self.results.locked():
+            remove_leftovers(self.page)
             write_atomically(self.page, as_markdown(self.results.read()).encode())
 
     def plan(self, request: Request, *, say: Say = print) -> list[PlannedCell]:
@@ -137,7 +141,10 @@ class TableFolder:
             if any(self.results.missing(cell) for cell in request.cells()):
                 raise
             return None
-        self.results.check_data(request, sizes_of(splits.test, "test"), self._data.data_dir)
+        place = (request.dataset, request.subset, request.split)
+        if place not in self._checked:  # once is enough: what comes later is measured on these
+            check_measured_on(self.results, request, splits.test, self._data.data_dir)
+            self._checked.add(place)
         return splits
 
     def _backbone_of(self, cell: Cell) -> Backbone:

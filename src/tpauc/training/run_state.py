@@ -146,7 +146,10 @@ class RunState:
     def load_state_dict(self, state: Mapping[str, Any], where: object) -> None:
         """Go where ``state``, found at ``where``, stands; other settings, data or another model are an error."""
         check_same_settings(state["settings"], self._settings, where)
-        self.sampler.load_state_dict(state["sampler"])
+        try:
+            self.sampler.load_state_dict(state["sampler"])
+        except ValueError as error:
+            raise ValueError(f"{where} is of other training data, or other batches of them: {error}") from error
         self.bare_model.load_state_dict(state["model"])
         self.loss.load_state_dict(state["loss"])
         try:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from tpauc.validation.arrays import BoolArray
 from tpauc.validation.values import check_number, check_share
+
+_OTHER_IMAGES = "give the --data-dir of these results, or choose another --out"
 
 
 def check_each(values: Sequence[Any], name: str, check: Callable[[Any, str], Any]) -> None:
@@ -36,6 +41,13 @@ def check_parameter(value: float, name: str) -> float:
     return check_number(value, name)
 
 
+def check_epochs_before(parameters: Mapping[str, float], epochs: int) -> None:
+    """Raise if what comes before a method's own loss, such as a warm-up, would leave it no epoch."""
+    for name, value in parameters.items():
+        if name.endswith("epochs") and value >= epochs:
+            raise ValueError(f"{name} must be less than the {epochs} epochs of the training, got {value:g}")
+
+
 def check_results_header(found: Sequence[str], expected: Sequence[str], path: object) -> None:
     """Raise if a file of results has other columns than this version writes."""
     if list(found) != list(expected):
@@ -45,6 +57,12 @@ def check_results_header(found: Sequence[str], expected: Sequence[str], path: ob
         )
 
 
+def check_row_length(values: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise unless a line of a file of results has a value for each column."""
+    if len(values) != len(columns):
+        raise ValueError(f"it has {len(values)} values for {len(columns)} columns")
+
+
 def check_same_test_data(
     measured: tuple[int, int], given: tuple[int, int], *, what: str, path: object, data_dir: object
 ) -> None:
@@ -52,9 +70,14 @@ def check_same_test_data(
     if measured != given:
         raise ValueError(
             f"{path} holds results of {what} on {measured[0]:,} positives and {measured[1]:,} negatives, but the test "
-            f"data in {data_dir} have {given[0]:,} and {given[1]:,}; give the --data-dir of these results, "
-            "or choose another --out"
+            f"data in {data_dir} have {given[0]:,} and {given[1]:,}; {_OTHER_IMAGES}"
         )
+
+
+def check_same_labels(kept: BoolArray, given: BoolArray, part: str, path: object) -> None:
+    """Raise if scores are kept beside other labels than those of the data that are given."""
+    if not np.array_equal(kept, given):
+        raise ValueError(f"the scores in {path} are not of the {part} images that are given; {_OTHER_IMAGES}")
 
 
 def check_single(values: Sequence[Any], name: str) -> None:

@@ -26,7 +26,7 @@ _Trainings = dict[Path, list[Cell]]
 
 
 class UnfinishedError(ValueError):
-    """An experiment that lacks trainings: another process is busy with them, or they have diverged."""
+    """An experiment that lacks trainings: another process is busy with them, or they have failed."""
 
 
 class ImageRuns(NamedTuple):
@@ -143,13 +143,13 @@ def measure_on_images(experiment: Experiment, runs: ImageRuns, *, say: Say) -> l
     Raises
     ------
     UnfinishedError
-        If another process is training some of it, or a training has diverged.
+        If another process is training some of it, or a training has failed.
     """
     requests, table = requests_of(experiment, runs), TableFolder(runs.folder, runs.data_dir)
-    diverged: dict[str, str] = {}
+    failed: dict[str, str] = {}
     for request in requests:
-        diverged |= table.fill(request, say=say).diverged
-    _check_complete(_trainings(requests), table, diverged)
+        failed |= table.fill(request, say=say).failed
+    _check_complete(_trainings(requests), table, failed)
     return [
         trial.row(
             data=f"{request.dataset}-{request.subset}", seed=SEED, region=result.region, tpauc=result.tpauc, limit=""
@@ -159,11 +159,11 @@ def measure_on_images(experiment: Experiment, runs: ImageRuns, *, say: Say) -> l
     ]
 
 
-def _check_complete(trainings: _Trainings, table: TableFolder, diverged: Mapping[str, str]) -> None:
-    if diverged:
-        title, reason = next(iter(diverged.items()))
+def _check_complete(trainings: _Trainings, table: TableFolder, failed: Mapping[str, str]) -> None:
+    if failed:
+        title, reason = next(iter(failed.items()))
         raise UnfinishedError(
-            f"{len(diverged)} of {len(trainings)} trainings have diverged, the first is {title}: {reason}"
+            f"{len(failed)} of {len(trainings)} trainings have failed, the first is {title}: {reason}"
         )
     missing = [cells[0].title for cells in trainings.values() if any(map(table.results.missing, cells))]
     if missing:
