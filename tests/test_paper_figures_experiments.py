@@ -53,10 +53,12 @@ from tpauc.paper.figures.small_training import (
     trained_scores,
 )
 from tpauc.paper.figures.trials import Experiment, Trial
+from tpauc.paper.methods import METHODS, Place
 from tpauc.paper.parameters import BEST
 from tpauc.paper.published import REGIONS
 from tpauc.paper.theory.bayes import bayes_tpauc
 from tpauc.paper.theory.populations import TWO_KINDS_OF_HARD
+from tpauc.region import Region
 from tpauc.training import TrainingDivergedError
 
 TINY = Budget(seeds=2, steps=3, warmup=1, n_positive=12, n_negative=40, side=20)
@@ -346,8 +348,9 @@ def test_a_loss_made_for_a_region_is_trained_for_each(monkeypatch):
     experiment = Experiment([Trial("TruncTPAUC")], [square(0.3), square(0.5)])
     measure_on_plane(experiment, one)
     assert made_for == [0.3, 0.5]
-    measure_on_plane(dataclasses.replace(experiment, made_for=square(0.4)), one)
-    assert made_for == [0.3, 0.5, 0.4]
+    rows = measure_on_plane(dataclasses.replace(experiment, by_opauc=True), one)
+    assert made_for == [0.3, 0.5, 0.3, 0.5]  # for both measures the same
+    assert [(row["alpha"], row["beta"]) for row in rows] == [(0.3, 0.3), (1.0, 0.3), (0.5, 0.5), (1.0, 0.5)]
 
 
 def test_a_loss_that_knows_no_region_is_trained_once(monkeypatch):
@@ -360,7 +363,7 @@ def test_a_loss_that_knows_no_region_is_trained_once(monkeypatch):
     monkeypatch.setattr(plane_trials, "trained_scores", recorded)
     one = Budget(**{**TINY._asdict(), "seeds": 1})
     # The paper has another exponent and another warm-up for each of these regions.
-    trials = [Trial("TPAUC-Poly", warmup=0.34), Trial("TPAUC-Poly", 0.5), Trial("SqAUC", warmup=0.34)]
+    trials = [Trial("TPAUC-Poly", warmup=0.34), Trial("TPAUC-Poly", 0.5, 0.3), Trial("SqAUC", warmup=0.34)]
     rows = measure_on_plane(Experiment(trials, [square(0.3), square(0.4), square(0.5)]), one)
     assert [warmup for _, warmup in trained] == [1, 1, 0]
     assert [loss.objective.negative.exponent for loss, _ in trained[:2]] == pytest.approx([0.03, 0.5])
@@ -424,12 +427,29 @@ def test_a_value_that_is_the_papers_best_in_one_region_is_kept_in_the_others():
     assert dict(cell.parameters) == {"exponent": 0.1, "warmup_epochs": 0}
 
 
-def test_truncation_on_images_is_trained_for_each_region_or_for_one():
+def test_truncation_on_images_is_trained_for_each_region():
     each = Experiment([Trial("TruncTPAUC", warmup=0.0)], [square(0.3), square(0.5)])
     assert [dict(cell.parameters)["alpha"] for cell in requests_of(each, NOWHERE)[0].cells()] == [0.3, 0.5]
-    one = dataclasses.replace(each, made_for=square(0.4))
-    (cell,) = requests_of(one, NOWHERE)[0].cells()
-    assert dict(cell.parameters) == {"alpha": 0.4, "beta": 0.4, "warmup_epochs": 0}
+
+
+def test_one_training_on_images_serves_tpauc_and_opauc():
+    both = Experiment([Trial("TruncTPAUC", warmup=0.0), Trial("OP-Exp")], [square(0.3), square(0.5)], by_opauc=True)
+    cells = [cell for request in requests_of(both, NOWHERE) for cell in request.cells()]
+    assert [cell.regions for cell in cells[:2]] == [(square(b), Region(1.0, b)) for b in (0.3, 0.5)]
+    assert [dict(cell.parameters) for cell in cells] == [
+        {"alpha": 0.3, "beta": 0.3, "warmup_epochs": 0},
+        {"alpha": 0.5, "beta": 0.5, "warmup_epochs": 0},
+        *(METHODS["OP-Exp"].parameters(Place("cifar10-lt", 1, square(b), 50)) for b in (0.3, 0.5)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "warmups"), [("two-gammas", {35}), ("opauc", {3, 5, 10, 15, 35}), ("best-gamma", {15})]
+)
+def test_warmups_on_images_are_the_papers(name, warmups):
+    requests = requests_of(FIGURES[name].on_images, NOWHERE)
+    parameters = [dict(cell.parameters) for request in requests for cell in request.cells()]
+    assert {known["warmup_epochs"] for known in parameters if "warmup_epochs" in known} == warmups
 
 
 def test_what_each_figure_trains_on_images():
@@ -437,12 +457,12 @@ def test_what_each_figure_trains_on_images():
     assert {name: (one.dataset, one.trainings, one.epochs_left) for name, one in work.items()} == {
         "gamma": ("cifar10-lt", 127, 6350),
         "two-gammas": ("cifar100-lt", 98, 4900),
-        "warm-up": ("cifar10-lt", 55, 2750),
-        "opauc": ("cifar100-lt", 9, 450),
-        "truncation": ("cifar100-lt", 19, 950),  # the paper's best exponent is the same in both regions
+        "warm-up": ("cifar10-lt", 154, 7700),
+        "opauc": ("cifar100-lt", 22, 1100),  # the paper's best parameters are the same in some regions
+        "truncation": ("cifar100-lt", 27, 1350),
         "best-gamma": ("cifar100-lt", 19, 950),
     }
-    assert str(work["opauc"]) == "9 trainings of 50 epochs on CIFAR-100-LT, subset 1; 450 epochs are left"
+    assert str(work["opauc"]) == "22 trainings of 50 epochs on CIFAR-100-LT, subset 1; 1,100 epochs are left"
     trainings = [one.trainings for one in work.values()]
     text = " ".join(run("--help").stdout.replace("│", " ").split())
     assert f"{min(trainings)} to {max(trainings)} networks" in text

@@ -26,7 +26,7 @@ def figure(
         bool,
         typer.Option(
             "--full",
-            help="Spend more: minutes, or for what the paper trains on images, 9 to 127 networks, days without a GPU.",
+            help="Spend more: minutes, or for what the paper trains on images, 19 to 154 networks, days without a GPU.",
         ),
     ] = False,
     dataset: Annotated[

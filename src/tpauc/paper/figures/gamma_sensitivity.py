@@ -27,6 +27,17 @@ GRIDS = {"TPAUC-Poly": EXPONENT_GRID, "TPAUC-Exp": GAMMA_GRID}
 WARMUP = 0.3
 
 
+def grid_trials(warmups: Sequence[float]) -> list[Trial]:
+    """Return both grids with each of the warm-ups.
+
+    Examples
+    --------
+    >>> len(grid_trials([0.0, 0.3]))
+    28
+    """
+    return [Trial(method, value, warmup) for method, grid in GRIDS.items() for value in grid for warmup in warmups]
+
+
 def experiment(warmups: Sequence[float]) -> Experiment:
     """Return both grids with each of the warm-ups, and SqAUC.
 
@@ -35,8 +46,7 @@ def experiment(warmups: Sequence[float]) -> Experiment:
     >>> len(experiment([0.0, 0.3]).trials)
     29
     """
-    trials = [Trial(method, value, warmup) for method, grid in GRIDS.items() for value in grid for warmup in warmups]
-    return Experiment([*trials, Trial("SqAUC")], REGIONS)
+    return Experiment([*grid_trials(warmups), Trial("SqAUC")], REGIONS)
 
 
 def rows(_full: bool) -> list[Row]:

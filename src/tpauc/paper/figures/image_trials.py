@@ -85,7 +85,14 @@ def requests_of(experiment: Experiment, runs: ImageRuns) -> list[Request]:
     >>> request.dataset, request.parameters
     ('cifar10-lt', {'warmup_epochs': 10, 'exponent': 0.5})
     """
+    return [request for trial in experiment.trials for request in _requests_of_trial(trial, experiment, runs)]
+
+
+def _requests_of_trial(trial: Trial, experiment: Experiment, runs: ImageRuns) -> list[Request]:
+    """Return one request with the parameters of each region, or one for each region with its own and two measures."""
     dataset = runs.dataset or experiment.dataset
+    known = METHODS[trial.method].parameters(Place(dataset, runs.subset, experiment.regions[0], EPOCHS))
+    measured = [experiment.measured_in(region) for region in experiment.regions]
     return [
         Request(
             dataset=dataset,
@@ -93,21 +100,12 @@ def requests_of(experiment: Experiment, runs: ImageRuns) -> list[Request]:
             methods=(trial.method,),
             seeds=(SEED,),
             epochs=EPOCHS,
-            regions=tuple(experiment.regions),
-            per_region=True,
-            parameters=_parameters(experiment, trial, Place(dataset, runs.subset, experiment.regions[0], EPOCHS)),
+            regions=regions,
+            per_region=not experiment.by_opauc,
+            parameters=trial.replacing(known, EPOCHS),
         )
-        for trial in experiment.trials
+        for regions in (measured if experiment.by_opauc else [tuple(experiment.regions)])
     ]
-
-
-def _parameters(experiment: Experiment, trial: Trial, place: Place) -> dict[str, float]:
-    """Return what replaces the parameters of the tables."""
-    known = METHODS[trial.method].parameters(place)
-    region = experiment.made_for
-    replaced = {} if region is None else {"alpha": region.alpha, "beta": region.beta}
-    replaced |= {"warmup_epochs": round(trial.warmup * EPOCHS), **trial.replacing(known)}
-    return {name: value for name, value in replaced.items() if name in known}
 
 
 def workload_of(experiment: Experiment, runs: ImageRuns) -> Workload:
@@ -154,7 +152,8 @@ def measure_on_images(experiment: Experiment, runs: ImageRuns, *, say: Say) -> l
         trial.row(
             data=f"{request.dataset}-{request.subset}", seed=SEED, region=result.region, tpauc=result.tpauc, limit=""
         )
-        for trial, request in zip(experiment.trials, requests, strict=True)
+        for trial in experiment.trials
+        for request in _requests_of_trial(trial, experiment, runs)
         for result in table.results_of(request)
     ]
 

@@ -1,6 +1,6 @@
 """The OPAUC comparison: models trained for OPAUC and for TPAUC, each measured by both.
 
-OPAUC over ``FPR <= beta`` is TPAUC with ``alpha = 1``, so one measure serves both panels. The paper compares losses for
+OPAUC over ``FPR <= beta`` is TPAUC with ``alpha = 1``, so one measure serves all panels. The paper compares losses for
 OPAUC by OPAUC, and puts the tables' OPAUC methods, which it measures by TPAUC, down to inconsistency.
 """
 
@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tpauc.paper.cells import number_text, region_text
 from tpauc.paper.figures.canvas import label, legend_above, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.figures.plane_trials import measure_on_plane
 from tpauc.paper.figures.small_training import Budget
 from tpauc.paper.figures.trial_drawing import draw_dots, draw_limit, name_lines
 from tpauc.paper.figures.trials import Experiment, Trial
+from tpauc.paper.published import REGIONS
 from tpauc.region import Region
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BETA = 0.3
-OPAUC, TPAUC = Region(1.0, BETA), Region(0.3, BETA)
+BETAS = [region.beta for region in REGIONS]
+WARMUP = 0.3
 GROUPS = {
     "for AUC": ("SqAUC",),
     "for OPAUC": ("TruncOPAUC", "OP-Poly", "OP-Exp"),
@@ -30,18 +32,18 @@ GROUPS = {
 MINIMAX = ("Minmax-OP-Poly", "Minmax-OP-Exp")  # on images alone: they need an optimiser of their own
 
 
-def experiment(extra: Sequence[str] = ()) -> Experiment:
+def experiment(warmup: float | None, extra: Sequence[str] = ()) -> Experiment:
     """Return the methods of all groups, and others.
 
-    A loss that is made for a region is made for ``(0.3, 0.3)``, whichever of the two measures it is held to.
+    A loss that is made for a region is made for ``(beta, beta)``, whichever of the two measures it is held to.
 
     Examples
     --------
-    >>> len(experiment().trials)
+    >>> len(experiment(warmup=0.3).trials)
     7
     """
     methods = [*(method for group in GROUPS.values() for method in group), *extra]
-    return Experiment([Trial(m) for m in methods], (TPAUC, OPAUC), made_for=TPAUC, dataset="cifar100-lt")
+    return Experiment([Trial(m, warmup=warmup) for m in methods], REGIONS, by_opauc=True, dataset="cifar100-lt")
 
 
 def rows(_full: bool) -> list[Row]:
@@ -55,21 +57,23 @@ def compute(budget: Budget) -> list[Row]:
     Examples
     --------
     >>> tiny = Budget(seeds=1, steps=1, n_positive=5, n_negative=20, side=20)
-    >>> len(compute(tiny))  # methods, measures
-    14
+    >>> len(compute(tiny))  # methods, regions, measures
+    42
     """
-    return measure_on_plane(experiment(), budget)
+    return measure_on_plane(experiment(WARMUP), budget)
 
 
 def draw(rows: Sequence[Row]) -> Figure:
-    """Draw OPAUC and TPAUC of each method side by side, coloured by what it was trained for."""
-    figure, panels = new_canvas(1, 2, width=4.5, height=3.7)
+    """Draw OPAUC of each method and below it TPAUC, for each region, coloured by what it was trained for."""
+    figure, panels = new_canvas(2, len(REGIONS), width=3.6, height=3.3)
     methods = list(dict.fromkeys(row["method"] for row in rows))
     groups = {name: [*members] for name, members in GROUPS.items()}
     groups["for OPAUC"] += [method for method in MINIMAX if method in methods]
-    for axes, letter, name, region in zip(panels, "ab", ("OPAUC(0.3)", "TPAUC(0.3, 0.3)"), (OPAUC, TPAUC), strict=True):
+    measures = {f"OPAUC({number_text(beta)})": Region(1.0, beta) for beta in BETAS}
+    measures |= {f"TPAUC{region_text(region)}": region for region in REGIONS}
+    for axes, letter, (name, region) in zip(panels, "abcdef", measures.items(), strict=True):
         label(axes, f"({letter}) {name}", name, "")
-        own = [row for row in rows if row["alpha"] == region.alpha]
+        own = [row for row in rows if Region(row["alpha"], row["beta"]) == region]
         for number, (group, members) in enumerate(groups.items()):
             chosen = [[r for r in own if r["method"] == m and m in members] for m in methods]
             draw_dots(axes, methods, chosen, number, name=f"trained {group}")
@@ -80,5 +84,5 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 
 FIGURE = PaperFigure(
-    "models trained for OPAUC and for TPAUC, by both measures", "Appendix, OPAUC", rows, draw, experiment(MINIMAX)
+    "models trained for OPAUC and for TPAUC, by both measures", "Appendix, OPAUC", rows, draw, experiment(None, MINIMAX)
 )

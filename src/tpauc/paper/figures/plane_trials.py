@@ -39,17 +39,17 @@ def _measured(trial: Trial, experiment: Experiment, seed: int, budget: Budget) -
     trained: dict[tuple[tuple[str, float], ...], FloatArray] = {}  # by parameters: most losses serve every region
     found = []
     for region in experiment.regions:
-        parameters = _parameters(trial, experiment.made_for or region, budget)
+        parameters = _parameters(trial, region, budget)
         key = tuple(parameters.items())
         if key not in trained:
             loss, warmup = loss_of(trial.method, parameters, budget), int(parameters.get("warmup_epochs", 0))
             trained[key] = trained_scores("net", loss, warmup=warmup, seed=seed, budget=budget)
-        tpauc, limit = population.tpauc(trained[key], region), bayes_tpauc(population, region)
-        found.append(trial.row(data="plane", seed=seed, region=region, tpauc=tpauc, limit=limit))
+        for measured in experiment.measured_in(region):
+            tpauc, limit = population.tpauc(trained[key], measured), bayes_tpauc(population, measured)
+            found.append(trial.row(data="plane", seed=seed, region=measured, tpauc=tpauc, limit=limit))
     return found
 
 
 def _parameters(trial: Trial, region: Region, budget: Budget) -> dict[str, float]:
     known = parameters_of(trial.method, region, budget)
-    replaced = {"warmup_epochs": round(trial.warmup * budget.steps), **trial.replacing(known)}
-    return {name: replaced.get(name, value) for name, value in known.items()}
+    return {**known, **trial.replacing(known, budget.steps)}

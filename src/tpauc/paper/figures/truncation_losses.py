@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from tpauc.paper.figures.canvas import label, legend_above, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.figures.plane_trials import measure_on_plane
-from tpauc.paper.figures.small_training import Budget, square
+from tpauc.paper.figures.small_training import Budget
 from tpauc.paper.figures.trial_drawing import draw_dots, draw_limit, name_lines
 from tpauc.paper.figures.trials import Experiment, Trial
+from tpauc.paper.published import REGIONS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-REGIONS = (square(0.3), square(0.5))
 METHODS = ("TruncOPAUC", "CE-TruncOPAUC", "TruncTPAUC", "CE-TruncTPAUC", "TPAUC-Poly")
 WARMUPS = {"without warm-up": 0.0, "with warm-up": 0.2}
 
@@ -36,16 +36,16 @@ def compute(budget: Budget) -> list[Row]:
     --------
     >>> tiny = Budget(seeds=1, steps=1, n_positive=5, n_negative=20, side=20)
     >>> len(compute(tiny))  # methods, warm-ups, regions, and SqAUC
-    22
+    33
     """
     return measure_on_plane(EXPERIMENT, budget)
 
 
 def draw(rows: Sequence[Row]) -> Figure:
     """Draw a panel for each region; a pair of dots for each loss, without and with warm-up."""
-    figure, panels = new_canvas(1, len(REGIONS), width=4.5, height=3.6)
+    figure, panels = new_canvas(1, len(REGIONS), width=3.6, height=3.6)
     methods = (*METHODS, "SqAUC")
-    for axes, letter, region in zip(panels, "ab", REGIONS, strict=True):
+    for axes, letter, region in zip(panels, "abc", REGIONS, strict=True):
         label(axes, f"({letter}) alpha = beta = {region.alpha:g}", "TPAUC", "")
         own = [row for row in rows if row["alpha"] == region.alpha]
         for number, (name, warmup) in enumerate(WARMUPS.items()):

@@ -1,7 +1,7 @@
 """The appendix's figures on a gamma for each class: TPAUC by the exponents of Poly, and by the gammas of Exp.
 
 On the diagonal both classes have the same one, as in the rest of the paper. Each field is the median over the seeds.
-The grids are the paper's; on the plane every second value of them.
+The grids and the warm-up are the paper's; on the plane every second value of the grids, and a shorter warm-up.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from tpauc.paper.cells import number_text, region_text
 from tpauc.paper.figures.canvas import label, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
+from tpauc.paper.figures.image_trials import EPOCHS
 from tpauc.paper.figures.plane_trials import measure_on_plane
 from tpauc.paper.figures.small_training import Budget
 from tpauc.paper.figures.trials import Experiment, Trial
@@ -26,19 +27,20 @@ if TYPE_CHECKING:
 
 GRIDS = {"TPAUC-Poly-two-sided": EXPONENT_GRID, "TPAUC-Exp-two-sided": GAMMA_GRID}
 WARMUP = 0.3
+PAPER_WARMUP = 35 / EPOCHS
 _FRAME_X, _FRAME_Y = np.array([-0.46, 0.46, 0.46, -0.46, -0.46]), np.array([-0.46, -0.46, 0.46, 0.46, -0.46])
 
 
-def experiment(every: int) -> Experiment:
+def experiment(every: int, warmup: float) -> Experiment:
     """Return all pairs of the values of the grids, or of every second, third, ...
 
     Examples
     --------
-    >>> len(experiment(every=1).trials)
+    >>> len(experiment(every=1, warmup=0.3).trials)
     98
     """
     trials = [
-        Trial(method, value, WARMUP, negative_value)
+        Trial(method, value, warmup, negative_value)
         for method, grid in GRIDS.items()
         for value in grid[::every]
         for negative_value in grid[::every]
@@ -60,7 +62,7 @@ def compute(budget: Budget) -> list[Row]:
     >>> len(compute(tiny))  # pairs of both grids, regions
     96
     """
-    return measure_on_plane(experiment(every=2), budget)
+    return measure_on_plane(experiment(every=2, warmup=WARMUP), budget)
 
 
 def draw(rows: Sequence[Row]) -> Figure:
@@ -101,5 +103,5 @@ FIGURE = PaperFigure(
     "Appendix, gamma of positives and negatives",
     rows,
     draw,
-    experiment(every=1),
+    experiment(every=1, warmup=PAPER_WARMUP),
 )

@@ -1,4 +1,9 @@
-"""The appendix's figures on the warm-up: TPAUC against the share of training that is ordinary AUC optimisation."""
+"""The appendix's figures on the warm-up: TPAUC against the share of training that is ordinary AUC optimisation.
+
+Each point of a line is the median over the seeds, the band their range. On images the paper's whole grid is trained, so
+that both are over all exponents and gammas, as in the paper's boxes; the trainings are those of the figure ``gamma``,
+and truncation besides.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +12,43 @@ from typing import TYPE_CHECKING
 
 from tpauc.paper.figures.canvas import label, legend_above, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
+from tpauc.paper.figures.gamma_sensitivity import grid_trials
 from tpauc.paper.figures.image_trials import PAPER_WARMUPS
 from tpauc.paper.figures.plane_trials import measure_on_plane
-from tpauc.paper.figures.small_training import Budget, square
+from tpauc.paper.figures.small_training import Budget
 from tpauc.paper.figures.trial_drawing import draw_limit, draw_spread, draw_square_auc, name_lines
 from tpauc.paper.figures.trials import Experiment, Trial
+from tpauc.paper.published import REGIONS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-REGIONS = (square(0.3), square(0.5))
 METHODS = ("TPAUC-Poly", "TPAUC-Exp", "TruncTPAUC")
 WARMUPS = (0.0, 0.1, 0.3, 0.5, 0.7)
+SQUARE_AUC = Trial("SqAUC", warmup=1.0)  # nothing but warm-up
 
 
-def experiment(warmups: Sequence[float]) -> Experiment:
-    """Return each method with each of the warm-ups, and SqAUC, which is nothing but warm-up.
+def experiment() -> Experiment:
+    """Return each method with each of the warm-ups, and SqAUC.
 
     Examples
     --------
-    >>> len(experiment([0.0, 0.3]).trials)
-    7
+    >>> len(experiment().trials)
+    16
     """
-    trials = [Trial(method, warmup=warmup) for method in METHODS for warmup in warmups]
-    return Experiment([*trials, Trial("SqAUC", warmup=1.0)], REGIONS)
+    return Experiment([*(Trial(m, warmup=warmup) for m in METHODS for warmup in WARMUPS), SQUARE_AUC], REGIONS)
+
+
+def whole_grid() -> Experiment:
+    """Return the paper's warm-ups with each exponent of Poly and gamma of Exp, and those of truncation; and SqAUC.
+
+    Examples
+    --------
+    >>> len(whole_grid().trials)
+    136
+    """
+    truncated = [Trial("TruncTPAUC", warmup=warmup) for warmup in PAPER_WARMUPS]
+    return Experiment([*grid_trials(PAPER_WARMUPS), *truncated, SQUARE_AUC], REGIONS)
 
 
 def rows(_full: bool) -> list[Row]:
@@ -45,16 +63,16 @@ def compute(budget: Budget) -> list[Row]:
     --------
     >>> tiny = Budget(seeds=1, steps=1, n_positive=5, n_negative=20, side=20)
     >>> len(compute(tiny))  # methods, warm-ups, regions, and SqAUC
-    32
+    48
     """
-    return measure_on_plane(experiment(WARMUPS), budget)
+    return measure_on_plane(experiment(), budget)
 
 
 def draw(rows: Sequence[Row]) -> Figure:
     """Draw a panel for each region, a line for each method."""
-    figure, panels = new_canvas(1, len(REGIONS), width=4.4, height=4.0)
+    figure, panels = new_canvas(1, len(REGIONS), width=3.6, height=4.0)
     warmups = sorted({row["warmup"] for row in rows if row["method"] in METHODS})
-    for axes, letter, region in zip(panels, "ab", REGIONS, strict=True):
+    for axes, letter, region in zip(panels, "abc", REGIONS, strict=True):
         title = f"({letter}) alpha = beta = {region.alpha:g}"
         label(axes, title, "share of the training that is warm-up", "TPAUC")
         own = [row for row in rows if row["alpha"] == region.alpha]
@@ -68,6 +86,4 @@ def draw(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-FIGURE = PaperFigure(
-    "TPAUC against the length of the warm-up", "Figures on the warm-up", rows, draw, experiment(PAPER_WARMUPS)
-)
+FIGURE = PaperFigure("TPAUC against the length of the warm-up", "Figures on the warm-up", rows, draw, whole_grid())
