@@ -147,6 +147,8 @@ def test_a_cell_that_another_process_trains_is_left_to_it(tmp_path, data_dir):
         process.join()
     assert outcome.elsewhere == ["SqAUC, seed 0"]
     assert {row.method for row in outcome.results} == {"CE-RW"}
+    # The other process may be writing there: nothing of its folder is touched.
+    assert not (cell.folder(tmp_path) / "scores").exists()
 
 
 def hold(path, sign):

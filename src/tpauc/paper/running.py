@@ -104,13 +104,16 @@ class ScoreFolder:
         except FileNotFoundError:
             return None
 
-    def keep_labels(self, labels: Labels) -> None:
-        """Write the labels that scores will belong to; raise if there are scores of other examples already."""
-        if (kept := self.labels()) is None:
-            self._write(self._labels_file, *labels)
-        else:
+    def check_labels(self, labels: Labels) -> None:
+        """Raise if there are scores of other examples already."""
+        if (kept := self.labels()) is not None:
             for part, before, now in zip(Labels._fields, kept, labels, strict=True):
                 check_same_labels(before, now, part, self.path)
+
+    def keep_labels(self, labels: Labels) -> None:
+        """Write the labels that scores belong to, unless they are there."""
+        if not self._labels_file.exists():
+            self._write(self._labels_file, *labels)
 
     @property
     def _labels_file(self) -> Path:
@@ -190,12 +193,13 @@ def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, pro
         on_test = scores_of(
             model, test, batch_size=config.eval_batch_size, forward=lambda images: model(on_device(images, device))
         )
+        scores.keep_labels(labels)  # here, where the folder is claimed, and nobody else writes to it
         scores.write(epoch, validation.double().numpy(), on_test.double().numpy())
 
     loss = METHODS[cell.method].make_loss(dict(cell.parameters), sizes_of(splits.train, "train"))
     model = new_network(cell, backbone)
     augment = RECIPES[cell.recipe].augment
-    scores.keep_labels(labels)
+    scores.check_labels(labels)
     try:
         done = fit(model, splits.train, splits.validation, loss, config, transform=augment, on_epoch=keep_scores)
     except CheckpointError as error:

@@ -92,7 +92,8 @@ def _requests_of_trial(trial: Trial, experiment: Experiment, runs: ImageRuns) ->
     """Return one request with the parameters of each region, or one for each region with its own and two measures."""
     dataset = runs.dataset or experiment.dataset
     known = METHODS[trial.method].parameters(Place(dataset, runs.subset, experiment.regions[0], EPOCHS))
-    measured = [experiment.measured_in(region) for region in experiment.regions]
+    together = tuple(experiment.regions)
+    groups = [experiment.measured_in(region) for region in together] if experiment.by_opauc else [together]
     return [
         Request(
             dataset=dataset,
@@ -104,7 +105,7 @@ def _requests_of_trial(trial: Trial, experiment: Experiment, runs: ImageRuns) ->
             per_region=not experiment.by_opauc,
             parameters=trial.replacing(known, EPOCHS),
         )
-        for regions in (measured if experiment.by_opauc else [tuple(experiment.regions)])
+        for regions in groups
     ]
 
 
