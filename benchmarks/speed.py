@@ -44,9 +44,9 @@ from record import (
 from timing import Step, alternating_best, extra_memory, once
 from tpauc import tpauc_score
 from tpauc.losses import TPAUCLoss
+from tpauc.metrics.intervals import tpauc_interval
 from tpauc.minimax import MinimaxTPAUCLoss
 from tpauc.sampling import StratifiedBatchSampler
-from tpauc.uncertainty import tpauc_interval
 from tpauc.weighting import Exponential, Polynomial, Weighting
 
 CROSS_ENTROPY = "BCEWithLogitsLoss"

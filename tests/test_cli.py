@@ -18,9 +18,9 @@ import tpauc
 from tpauc.cli import app
 from tpauc.commands.failures import explained
 from tpauc.commands.texts import facts_line, region_line
-from tpauc.large_samples import SortedScores
+from tpauc.metrics._delong import SortedScores
+from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
 from tpauc.region import Region
-from tpauc.uncertainty import compare_tpauc, operating_point, tpauc_interval
 from tpauc.validation import UsageError
 
 COMMANDS = ["fit", "score", "evaluate", "compare", "report", "demo"]

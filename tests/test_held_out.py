@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tpauc.held_out import held_out_tpauc, shares
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 
 BY_FOLD = np.array([[0.50, 0.40, 0.46], [0.60, 0.58, 0.52], [0.55, 0.43, 0.53]])

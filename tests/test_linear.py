@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tpauc import ascent, linear, logistic
 from tpauc.fisher import fisher_direction
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 
 REGION = Region(0.3, 0.3)

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pair_reference import PAIR_LOSS, PSI, pair_risk
-from tpauc import metrics, objective, surrogates
+from tpauc import objective, surrogates
 from tpauc.losses import SquareAUCLoss, TPAUCLoss, WarmUp, empirical_risks
+from tpauc.metrics import area as metrics
 from tpauc.surrogates import FromCallable, Hinge, SquaredHinge, Surrogate, as_surrogate
 from tpauc.weighting import Anchored, Exponential, Polynomial, Uniform, Weighting
 

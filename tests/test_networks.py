@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from tpauc import bagging
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
 from tpauc.networks import (
     ModuleBank,
     NetworkAverage,

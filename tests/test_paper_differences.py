@@ -9,12 +9,12 @@ from typer.testing import CliRunner
 from image_files import write_cifar10
 from paper_runs import fill, result
 from tpauc.cli import app
+from tpauc.metrics.intervals import Comparison, compare_tpauc
 from tpauc.paper import differences as module
 from tpauc.paper.datasets import load_splits
 from tpauc.paper.differences import Difference, as_markdown, differences
 from tpauc.paper.running import ScoreFolder
 from tpauc.training.data import as_examples
-from tpauc.uncertainty import Comparison, compare_tpauc
 
 METHODS = ("CE-RW", "SqAUC", "anchored")
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from paper_runs import request, small_network
 from tpauc.cli import app
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
 from tpauc.paper import search as searching
 from tpauc.paper.backbones import BACKBONES
 from tpauc.paper.datasets import load_splits

@@ -20,7 +20,8 @@ from typer.testing import CliRunner
 from image_files import write_cifar10
 from paper_runs import fill, fill_quietly, folder, numbers_in, request, small_network
 from tpauc.cli import app
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
+from tpauc.metrics.intervals import tpauc_interval
 from tpauc.paper import planning, request_data
 from tpauc.paper.backbones import BACKBONES, Mirrored
 from tpauc.paper.datasets import DATASETS, load_splits
@@ -30,7 +31,6 @@ from tpauc.paper.tables import TableFolder
 from tpauc.region import Region
 from tpauc.training.run_folder import RunFolder
 from tpauc.training.setup import make_sampler
-from tpauc.uncertainty import tpauc_interval
 from training_runs import run, start, wait_for
 
 KILLS = 6

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tpauc import auc_score, opauc_score, tpauc_score
-from tpauc.metrics import tpr_dependent_opauc
+from tpauc.metrics.area import tpr_dependent_opauc
 from tpauc.paper.theory.bayes import (
     bayes_tpauc,
     middle_order_loss,

@@ -5,9 +5,9 @@ import shutil
 import numpy as np
 import pytest
 
-from tpauc.metrics import auc_score, opauc_score, tpauc_score
+from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
+from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
 from tpauc.reporting import report
-from tpauc.uncertainty import compare_tpauc, operating_point, tpauc_interval
 
 REGION = {"alpha": 0.3, "beta": 0.3}
 RESAMPLING = {"n_resamples": 100, "random_state": 0}

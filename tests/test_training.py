@@ -14,7 +14,7 @@ from torch.utils.data import Dataset, TensorDataset
 
 from tpauc.baselines import ReweightedCrossEntropy
 from tpauc.losses import SquareAUCLoss, TPAUCLoss, WarmUp
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
 from tpauc.minimax import MinimaxTPAUCLoss, descent_ascent
 from tpauc.sampling import StratifiedBatchSampler
 from tpauc.training import TrainConfig, evaluate, fit, load_checkpoint

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tpauc.losses import SquareAUCLoss
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
 from tpauc.training import fit
 from tpauc.training.run_folder import RunFolder
 from training_runs import network, problem, settings

@@ -27,8 +27,8 @@ from tpauc.cross_validation import (
 )
 from tpauc.estimator import TPAUCClassifier
 from tpauc.folds import kept_together
+from tpauc.metrics.intervals import Comparison, Interval
 from tpauc.region import Region
-from tpauc.uncertainty import Comparison, Interval
 from tpauc.validation import (
     BoolArray,
     FloatArray,

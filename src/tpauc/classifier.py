@@ -17,9 +17,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
+from tpauc.metrics.intervals import operating_point
 from tpauc.region import Region
-from tpauc.uncertainty import operating_point
 
 Array = npt.NDArray[Any]
 Labels = npt.NDArray[np.bool_]

@@ -100,7 +100,7 @@ def _show(document: Document, lines: Sequence[str], *, as_json: bool) -> None:
 
 def _judge(alpha: float, beta: float, confidence: float, resamples: int, seed: int, intervals: str) -> Judge:
     from tpauc.commands.judging import Judge
-    from tpauc.interval_choice import IntervalMaker
+    from tpauc.metrics.interval_choice import IntervalMaker
 
     try:
         return Judge(Region(alpha, beta), IntervalMaker(confidence, resamples, seed, intervals))

@@ -29,8 +29,8 @@ from sklearn.utils import _safe_indexing
 
 from tpauc.folds import FEW_DISTINCT, stratified_folds
 from tpauc.held_out import held_out_tpauc
+from tpauc.metrics.intervals import Comparison
 from tpauc.region import Region, fewest_with_one, hard_mass
-from tpauc.uncertainty import Comparison
 from tpauc.validation import BoolArray, FloatArray, check_class_sizes
 
 CONFIDENCE = 0.95

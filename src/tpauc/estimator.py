@@ -25,7 +25,7 @@ from tpauc.bagging import fit_networks
 from tpauc.classifier import RegionClassifier, with_somebody_in_it
 from tpauc.folds import copies, kept_together, rows_to_hold_out, stratified_folds
 from tpauc.linear import LinearSettings, fit_linear
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
 from tpauc.networks import BankMaker, ModuleBank, NetworkSettings, PerceptronBank
 from tpauc.region import Region
 from tpauc.tables import (

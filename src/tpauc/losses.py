@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from tpauc.distributed import gather_columns
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
 from tpauc.objective import SCORES, PairObjective, pair_risk
 from tpauc.region import Region
 from tpauc.surrogates import Surrogate, as_surrogate

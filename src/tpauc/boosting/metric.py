@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tpauc.boosting.objective import arguments_of
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 from tpauc.validation import import_extra
 

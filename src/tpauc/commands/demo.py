@@ -22,7 +22,7 @@ from tpauc.commands.reports import free_page
 from tpauc.commands.runs import REPORT
 from tpauc.commands.texts import aligned, region_line
 from tpauc.commands.threads import threads_for
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 from tpauc.reporting import report
 from tpauc.validation import BoolArray, FloatArray, import_extra

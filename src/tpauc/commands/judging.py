@@ -1,7 +1,7 @@
 """The numbers that the commands print: areas with intervals, operating points, differences, as plain values.
 
 Everything here ends up in JSON documents; the texts for people are made of the same values. Every interval says which
-kind it is (`tpauc.interval_choice`).
+kind it is (`tpauc.metrics.interval_choice`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tpauc.commands.labels import Labels
-from tpauc.interval_choice import IntervalMaker
+from tpauc.metrics.interval_choice import IntervalMaker
 from tpauc.region import Region
 from tpauc.validation import BoolArray, FloatArray
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tpauc.metrics.intervals import Comparison, compare_tpauc
 from tpauc.paper.cells import region_text
 from tpauc.paper.datasets import load_splits
 from tpauc.paper.measured_data import check_measured_on
@@ -19,7 +20,6 @@ from tpauc.paper.rendering import Table, places_of, title_of
 from tpauc.paper.results import Result, ResultsFile, cell_of
 from tpauc.paper.running import ScoreFolder
 from tpauc.training.data import as_examples
-from tpauc.uncertainty import Comparison, compare_tpauc
 from tpauc.validation import FloatArray, check_choice, check_each
 
 AGAINST = ("CE-RW", "SqAUC", "LogisticAUC")  # cross-entropy, and all pairs in the paper's and in a newer form

@@ -20,7 +20,8 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
+from tpauc.metrics.intervals import tpauc_interval
 from tpauc.paper.backbones import Mirrored
 from tpauc.paper.cells import Cell
 from tpauc.paper.datasets import Splits
@@ -34,7 +35,6 @@ from tpauc.training.checkpoints import CheckpointError, remove_leftovers, write_
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import as_examples, on_device, scores_of
 from tpauc.training.fitting import fit
-from tpauc.uncertainty import tpauc_interval
 from tpauc.validation import BoolArray, FloatArray, check_same_labels
 
 Backbone = Callable[[], nn.Module]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.interval_choice import IntervalMaker
+from tpauc.metrics.interval_choice import IntervalMaker
 from tpauc.region import Region
 from tpauc.reporting.figures import roc_panels, rule_legend, score_panel, training_panels
 from tpauc.reporting.page import Contents, ModelResult, rendered

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tpauc.metrics import auc_score, opauc_score, tpauc_score
+from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
 from tpauc.paper.figures.canvas import INK, REGION, label, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.reporting.curves import roc_vertices

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 from tpauc.validation import FloatArray, check_count, check_number, check_positive, check_probabilities
 

@@ -13,9 +13,15 @@ from torchmetrics import MetricCollection
 
 import reference
 from processes import run_in_processes
-from tpauc.metrics import tpauc_score
+from tpauc.metrics.area import tpauc_score
+from tpauc.metrics.torchmetric import (
+    TwoWayPartialAUC,
+    _histogram,
+    _mean_over_binned_pairs,
+    _widest_float,
+    two_way_partial_auc,
+)
 from tpauc.region import Region
-from tpauc.streaming import TwoWayPartialAUC, _histogram, _mean_over_binned_pairs, _widest_float, two_way_partial_auc
 from tpauc.validation import check_class_counts, check_finite, check_pair_count
 
 TIES = ["half", "optimistic", "pessimistic"]

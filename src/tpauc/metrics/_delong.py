@@ -25,8 +25,8 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from tpauc.metrics.intervals import Comparison, Interval, OperatingPoint, no_surer_than_signs
 from tpauc.region import Region, hard_mass
-from tpauc.uncertainty import Comparison, Interval, OperatingPoint, no_surer_than_signs
 from tpauc.validation import FloatArray, check_labels_and_scores, check_open_share
 
 IntArray = npt.NDArray[np.intp]

@@ -8,10 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import reference
-from tpauc import large_samples
-from tpauc.large_samples import SortedScores, large_sample_difference
+from tpauc.metrics import _delong as large_samples
+from tpauc.metrics._delong import SortedScores, large_sample_difference
+from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
 from tpauc.region import Region
-from tpauc.uncertainty import compare_tpauc, operating_point, tpauc_interval
 
 REGIONS = [Region(0.3, 0.3), Region(1.0, 0.3), Region(0.3, 1.0), Region(1.0, 1.0), Region(0.2, 0.5)]
 WHOLE = Region(1.0, 1.0)

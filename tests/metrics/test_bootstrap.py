@@ -9,8 +9,8 @@ from scipy.stats import chisquare, ks_2samp
 
 import reference
 from scored_samples import SEED, SHARE, binormal, samples
-from tpauc import resampling
-from tpauc.metrics import tpauc_score
+from tpauc.metrics import _bootstrap as resampling
+from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 
 

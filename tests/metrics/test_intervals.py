@@ -16,11 +16,12 @@ from scipy.special import ndtr, ndtri
 
 import reference
 from scored_samples import SEED, SHARE, binormal, samples
-from tpauc import resampling, uncertainty
-from tpauc.large_samples import large_sample_difference
-from tpauc.metrics import tpauc_score
+from tpauc.metrics import _bootstrap as resampling
+from tpauc.metrics import intervals as uncertainty
+from tpauc.metrics._delong import large_sample_difference
+from tpauc.metrics.area import tpauc_score
+from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
 from tpauc.region import Region
-from tpauc.uncertainty import compare_tpauc, operating_point, tpauc_interval
 
 CORNER = {"alpha": 0.3, "beta": 0.3}
 

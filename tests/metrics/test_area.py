@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 import reference
-from tpauc.metrics import auc_score, opauc_score, tpauc_score, tpr_dependent_opauc
+from tpauc.metrics.area import auc_score, opauc_score, tpauc_score, tpr_dependent_opauc
 
 TIES = ["half", "optimistic", "pessimistic"]
 RULE = st.sampled_from(TIES)

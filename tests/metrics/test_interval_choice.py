@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from scored_samples import binormal
-from tpauc import interval_choice
-from tpauc.interval_choice import BOOTSTRAP, LARGE_SAMPLE, IntervalMaker
-from tpauc.large_samples import SortedScores, large_sample_difference
+from tpauc.metrics import interval_choice
+from tpauc.metrics._delong import SortedScores, large_sample_difference
+from tpauc.metrics.interval_choice import BOOTSTRAP, LARGE_SAMPLE, IntervalMaker
+from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
 from tpauc.region import Region
-from tpauc.uncertainty import compare_tpauc, operating_point, tpauc_interval
 
 CORNER = Region(0.1, 0.05)
 

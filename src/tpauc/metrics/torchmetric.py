@@ -5,7 +5,7 @@ Over the ``k+`` lowest-scored positives and the ``k-`` highest-scored negatives,
     TPAUC = (won + tie * tied) / (k+ k-),
 
 where ``won`` and ``tied`` count their pairs with ``s+ > s-`` and ``s+ == s-``: the value of
-:func:`tpauc.metrics.tpauc_score`, found by selection on the device of the tensors. Counts are whole numbers (int64) and
+:func:`tpauc.tpauc_score`, found by selection on the device of the tensors. Counts are whole numbers (int64) and
 the result is float64, so it carries a single rounding whatever the type of the scores; float32 on a device without
 float64.
 
@@ -44,7 +44,7 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
-from tpauc.metrics import TIES
+from tpauc.metrics.area import TIES
 from tpauc.region import Region
 from tpauc.validation import (
     check_choice,
@@ -58,7 +58,7 @@ from tpauc.validation import (
 
 
 def two_way_partial_auc(scores: Tensor, labels: Tensor, *, alpha: float, beta: float, ties: str = "half") -> Tensor:
-    """Two-way partial AUC of one set of scores: :func:`tpauc.metrics.tpauc_score` on tensors.
+    """Two-way partial AUC of one set of scores: :func:`tpauc.metrics.area.tpauc_score` on tensors.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """How sure a TPAUC is: confidence intervals, the paired comparison of two models, and the operating point.
 
 All resampling is the stratified bootstrap: out of ``n+`` positives and ``n-`` negatives as many are drawn with
-replacement, each class on its own, and the statistic is the exact :func:`~tpauc.metrics.tpauc_score` of the drawn rows,
-ties counted half. `tpauc.resampling` says how that is done quickly.
+replacement, each class on its own, and the statistic is the exact :func:`tpauc.tpauc_score` of the drawn rows,
+ties counted half. `tpauc.metrics._bootstrap` says how that is done quickly.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.metrics import tpauc_score
+from tpauc.metrics._bootstrap import paired_resamples, two_sided_resamples
+from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region, hard_mass
-from tpauc.resampling import paired_resamples, two_sided_resamples
 from tpauc.validation import (
     BoolArray,
     FloatArray,
@@ -65,7 +65,7 @@ def tpauc_interval(
     n_resamples: int = 2000,
     random_state: int | np.random.Generator | None = None,
 ) -> Interval:
-    """Confidence interval of :func:`~tpauc.metrics.tpauc_score`, by a stratified bootstrap.
+    """Confidence interval of :func:`~tpauc.metrics.area.tpauc_score`, by a stratified bootstrap.
 
     The limits are percentiles of resamples, and each allows for what the sample may have missed: for the lower limit
     the hardest row of each class is put into the data once more before resampling, for the upper limit the easiest
@@ -83,7 +83,7 @@ def tpauc_interval(
     y_score : array-like of shape (n,)
         Scores, higher for the positive class.
     alpha, beta : float
-        The region, as in :func:`~tpauc.metrics.tpauc_score`; each in (0, 1].
+        The region, as in :func:`~tpauc.metrics.area.tpauc_score`; each in (0, 1].
     confidence : float, default=0.95
         In (0, 1).
     n_resamples : int, default=2000

@@ -4,7 +4,7 @@ Both kinds agree on many rows, where resampling takes long. Where the region sel
 samples claim too much, however many rows there are: with 5,000 negatives and 20 positives, 2 of them hard, they told
 equal models apart at 5 % in 28 % of 300 simulated cases, and resampling in 4 %. So "auto" resamples unless that takes
 long and the region selects many examples of both classes. With few positives it hardly takes long: all that then counts
-of the negatives is their places between them (`tpauc.resampling`).
+of the negatives is their places between them (`tpauc.metrics._bootstrap`).
 
 OPAUC(beta) is TPAUC with ``alpha = 1`` and AUC is TPAUC with ``alpha = beta = 1``, so one function gives the intervals
 of all three.
@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from tpauc.large_samples import SortedScores, large_sample_difference
+from tpauc.metrics._delong import SortedScores, large_sample_difference
+from tpauc.metrics.intervals import Comparison, Interval, OperatingPoint, compare_tpauc, operating_point, tpauc_interval
 from tpauc.region import Region
-from tpauc.uncertainty import Comparison, Interval, OperatingPoint, compare_tpauc, operating_point, tpauc_interval
 from tpauc.validation import BoolArray, FloatArray, check_choice, check_open_share, check_resamples
 
 BOOTSTRAP, LARGE_SAMPLE = "bootstrap", "large-sample"

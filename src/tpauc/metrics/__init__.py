@@ -1,0 +1,1 @@
+"""Exact areas under the ROC curve, their uncertainty, and operating points: NumPy and SciPy alone."""
