@@ -34,7 +34,7 @@ from tpauc import Polynomial, TPAUCLoss
 from tpauc.paper.augmentation import Augment
 from tpauc.paper.backbones import resnet18, resnet20
 from tpauc.paper.tiny_imagenet_files import TinyImages
-from tpauc.sampling import StratifiedBatchSampler
+from tpauc.samplers import StratifiedBatchSampler
 from tpauc.training.data import Data, as_examples
 
 BATCH = 128

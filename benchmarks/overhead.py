@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from record import Measurement, Row, at_most, print_header, print_row, row_of
 from timing import alternating_best
 from tpauc import Polynomial, TPAUCLoss, auc_score, opauc_score, tpauc_score
-from tpauc.sampling import StratifiedBatchSampler
+from tpauc.samplers import StratifiedBatchSampler
 from tpauc.training import TrainConfig, fit
 
 BY_HAND = "loop by hand"

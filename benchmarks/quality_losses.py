@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import peers
-from tpauc.minimax import MinimaxTPAUCLoss, descent_ascent
+from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
 from tpauc.region import Region
 from tpauc.tables import LOSSES
 

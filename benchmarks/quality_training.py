@@ -25,7 +25,7 @@ from torch import nn
 from quality_losses import Loss, Objective
 from tpauc.held_out import held_out_tpauc
 from tpauc.region import Region
-from tpauc.sampling import StratifiedBatchSampler
+from tpauc.samplers import StratifiedBatchSampler
 
 LENGTHS = (0, 1, 2, 4, 8, 16)
 MOST_STEPS = 32  # in an epoch

@@ -43,11 +43,11 @@ from record import (
 )
 from timing import Step, alternating_best, extra_memory, once
 from tpauc import tpauc_score
-from tpauc.losses import TPAUCLoss
+from tpauc.losses.minimax import MinimaxTPAUCLoss
+from tpauc.losses.tpauc_loss import TPAUCLoss
+from tpauc.losses.weighting import Exponential, Polynomial, Weighting
 from tpauc.metrics.intervals import tpauc_interval
-from tpauc.minimax import MinimaxTPAUCLoss
-from tpauc.sampling import StratifiedBatchSampler
-from tpauc.weighting import Exponential, Polynomial, Weighting
+from tpauc.samplers import StratifiedBatchSampler
 
 CROSS_ENTROPY = "BCEWithLogitsLoss"
 PAIR_MATRIX = "XCurve pair matrix"

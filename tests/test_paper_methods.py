@@ -8,9 +8,11 @@ import pytest
 import torch
 
 from paper_runs import small_network
-from tpauc.baselines import FocalLoss, ReweightedCrossEntropy
-from tpauc.losses import SquareAUCLoss, TPAUCLoss, WarmUp
-from tpauc.minimax import MinimaxTPAUCLoss
+from tpauc.losses.baselines import FocalLoss, ReweightedCrossEntropy
+from tpauc.losses.minimax import MinimaxTPAUCLoss
+from tpauc.losses.rank_weighting import AnchoredSide
+from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss, WarmUp
+from tpauc.losses.weighting import Exponential, Polynomial, Uniform
 from tpauc.paper.datasets import DATASETS
 from tpauc.paper.methods import METHODS, PAPER_METHODS, ClassSizes, Place, full_warmup
 from tpauc.paper.parameters import BEST, Best, best_parameters
@@ -18,7 +20,6 @@ from tpauc.paper.published import PUBLISHED, REGIONS, published
 from tpauc.paper.recipes import RECIPES
 from tpauc.region import Region
 from tpauc.training import TrainConfig, fit
-from tpauc.weighting import AnchoredSide, Exponential, Polynomial, Uniform
 
 SIZES = ClassSizes(positive=20, negative=200)
 PLACE = Place("cifar10-lt", 1, Region(0.3, 0.4), epochs=30)

@@ -15,7 +15,8 @@ from tpauc import (
     empirical_risks,
     tpauc_score,
 )
-from tpauc.minimax import FORMS, players
+from tpauc.losses.minimax import FORMS, players
+from tpauc.losses.weighting import Weighting
 from tpauc.paper.theory.bounds import BoundCheck, check_bound, gaussian_trial
 from tpauc.paper.theory.duality_checks import duality_errors, penalty_by_quadrature, weight_by_search
 from tpauc.paper.theory.saddle import (
@@ -36,7 +37,6 @@ from tpauc.paper.theory.selection import (
     selected_by_penalty,
     top_k,
 )
-from tpauc.weighting import Weighting
 
 # ------------------------------------------------------------------------------------------------------ Proposition 1
 

@@ -8,6 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tpauc.losses.rank_weighting import Anchored
+from tpauc.losses.weighting import Exponential, Polynomial, Uniform
 from tpauc.paper.datasets import DATASETS
 from tpauc.paper.theory.decomposition import PowerScores, decompose, largest_deviation, two_step_decomposition
 from tpauc.paper.theory.excess_risk import (
@@ -24,7 +26,6 @@ from tpauc.paper.theory.excess_risk import (
     weighting_lipschitz,
 )
 from tpauc.region import Region
-from tpauc.weighting import Anchored, Exponential, Polynomial, Uniform
 
 ROUNDING = 1e-12
 

@@ -12,13 +12,14 @@ from sklearn.metrics import roc_auc_score
 from torch import nn
 from torch.utils.data import Dataset, TensorDataset
 
-from tpauc.baselines import ReweightedCrossEntropy
-from tpauc.losses import SquareAUCLoss, TPAUCLoss, WarmUp
+from tpauc.losses.baselines import ReweightedCrossEntropy
+from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
+from tpauc.losses.rank_weighting import Anchored
+from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss, WarmUp
+from tpauc.losses.weighting import Exponential, Polynomial
 from tpauc.metrics.area import tpauc_score
-from tpauc.minimax import MinimaxTPAUCLoss, descent_ascent
-from tpauc.sampling import StratifiedBatchSampler
+from tpauc.samplers import StratifiedBatchSampler
 from tpauc.training import TrainConfig, evaluate, fit, load_checkpoint
-from tpauc.weighting import Anchored, Exponential, Polynomial
 from training_runs import network, problem, settings, train
 
 TRAIN, VALIDATION = problem()

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tpauc.losses import SquareAUCLoss
+from tpauc.losses.tpauc_loss import SquareAUCLoss
 from tpauc.metrics.area import tpauc_score
 from tpauc.training import fit
 from tpauc.training.run_folder import RunFolder

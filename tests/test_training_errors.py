@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import nn
 
-from tpauc.losses import SquareAUCLoss, WarmUp
-from tpauc.minimax import MinimaxTPAUCLoss
-from tpauc.sampling import StratifiedBatchSampler
+from tpauc.losses.minimax import MinimaxTPAUCLoss
+from tpauc.losses.tpauc_loss import SquareAUCLoss, WarmUp
+from tpauc.losses.weighting import Polynomial
+from tpauc.samplers import StratifiedBatchSampler
 from tpauc.training import TrainingDivergedError, TrainingInterrupted, fit, load_checkpoint
-from tpauc.weighting import Polynomial
 from training_runs import jitter, network, problem, settings, train
 
 TRAIN, VALIDATION = problem()

@@ -11,11 +11,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from tpauc.baselines import ReweightedCrossEntropy
-from tpauc.losses import TPAUCLoss
-from tpauc.minimax import MinimaxTPAUCLoss
+from tpauc.losses.baselines import ReweightedCrossEntropy
+from tpauc.losses.minimax import MinimaxTPAUCLoss
+from tpauc.losses.rank_weighting import Anchored
+from tpauc.losses.tpauc_loss import TPAUCLoss
+from tpauc.losses.weighting import Polynomial
 from tpauc.training import TrainingDivergedError, evaluate, fit
-from tpauc.weighting import Anchored, Polynomial
 from training_runs import (
     assert_bit_equal,
     network,

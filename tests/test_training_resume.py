@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from tpauc.baselines import ReweightedCrossEntropy
-from tpauc.losses import SquareAUCLoss, TPAUCLoss
-from tpauc.minimax import MinimaxTPAUCLoss
+from tpauc.losses.baselines import ReweightedCrossEntropy
+from tpauc.losses.minimax import MinimaxTPAUCLoss
+from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss
+from tpauc.losses.weighting import Polynomial
 from tpauc.training import TrainingInterrupted, checkpoints, fit
 from tpauc.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint
 from tpauc.training.run_folder import RunFolder
-from tpauc.weighting import Polynomial
 from training_runs import (
     assert_bit_equal,
     network,

@@ -14,10 +14,10 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from tpauc.losses import TPAUCLoss
+from tpauc.losses.tpauc_loss import TPAUCLoss
+from tpauc.losses.weighting import Polynomial
 from tpauc.training import TrainConfig, fit
 from tpauc.training.checkpoints import load_checkpoint
-from tpauc.weighting import Polynomial
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tpauc.training", "lightning_fabric", "torch.utils.tensorboard", "training_runs"])

@@ -24,11 +24,12 @@ from torch import nn
 from torch.nn.utils import skip_init
 
 from tpauc.ascent import whitener
-from tpauc.baselines import FocalLoss, TruncatedLoss
 from tpauc.linear import DIRECTIONS, STARTS, LinearSettings, as_logit, six_directions
 from tpauc.logistic import Rows, fit_pair
-from tpauc.losses import SquareAUCLoss, TPAUCLoss
-from tpauc.minimax import MinimaxTPAUCLoss, descent_ascent
+from tpauc.losses.baselines import FocalLoss, TruncatedLoss
+from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
+from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss
+from tpauc.losses.weighting import Exponential, Polynomial
 from tpauc.networks import (
     GROUPS,
     BankMaker,
@@ -41,8 +42,7 @@ from tpauc.networks import (
     training,
 )
 from tpauc.region import Region
-from tpauc.sampling import StratifiedBatchSampler
-from tpauc.weighting import Exponential, Polynomial
+from tpauc.samplers import StratifiedBatchSampler
 
 Array = npt.NDArray[Any]
 Labels = npt.NDArray[np.bool_]

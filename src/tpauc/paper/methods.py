@@ -31,12 +31,13 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from tpauc.baselines import ClassBalancedCrossEntropy, ClassBalancedFocal, FocalLoss, ReweightedCrossEntropy
-from tpauc.losses import SquareAUCLoss, TPAUCLoss, WarmUp
-from tpauc.minimax import MinimaxTPAUCLoss
+from tpauc.losses.baselines import ClassBalancedCrossEntropy, ClassBalancedFocal, FocalLoss, ReweightedCrossEntropy
+from tpauc.losses.minimax import MinimaxTPAUCLoss
+from tpauc.losses.rank_weighting import Anchored
+from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss, WarmUp
+from tpauc.losses.weighting import Exponential, Polynomial, Uniform, Weighting
 from tpauc.paper.parameters import best_parameters
 from tpauc.region import Region
-from tpauc.weighting import Anchored, Exponential, Polynomial, Uniform, Weighting
 
 Parameters = Mapping[str, float]
 TRUNCATION_WARMUP = 10

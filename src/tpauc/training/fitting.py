@@ -1,6 +1,6 @@
 """Train a model for a region: `fit`, on one machine or several, and `evaluate`.
 
-An epoch passes over stratified batches (`tpauc.sampling`), then measures exact TPAUC, OPAUC and AUC and the three risks
+An epoch passes over stratified batches (`tpauc.samplers`), then measures exact TPAUC, OPAUC and AUC and the three risks
 of the paper's bound on the validation data. The model with the best validation TPAUC is kept, of equal ones the first.
 
 Several processes share each batch: the losses of this package are those of the whole batch, so the course of training

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tpauc.sampling import HardExampleSampler
+from tpauc.samplers import HardExampleSampler
 from tpauc.training.checkpoints import CheckpointError, write_atomically
 from tpauc.training.data import on_device
 from tpauc.training.interruption import StopSignals, interrupted

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from tpauc.losses import SquareAUCLoss, WarmUp
-from tpauc.minimax import MinimaxTPAUCLoss, descent_ascent
-from tpauc.sampling import HardExampleSampler, StratifiedBatchSampler
+from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
+from tpauc.losses.tpauc_loss import SquareAUCLoss, WarmUp
+from tpauc.samplers import HardExampleSampler, StratifiedBatchSampler
 from tpauc.training.config import TrainConfig
 from tpauc.validation import BoolArray, check_optimizer_fits, check_single_warmup
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from tpauc.losses import TPAUCLoss, empirical_risks
+from tpauc.losses.tpauc_loss import TPAUCLoss, empirical_risks
+from tpauc.losses.weighting import Polynomial
 from tpauc.paper.figures.canvas import label, legend_above, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
-from tpauc.sampling import StratifiedBatchSampler
-from tpauc.weighting import Polynomial
+from tpauc.samplers import StratifiedBatchSampler
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tpauc.losses import empirical_risks
+from tpauc.losses.rank_weighting import Anchored
+from tpauc.losses.tpauc_loss import empirical_risks
+from tpauc.losses.weighting import Exponential, Polynomial, Weighting
 from tpauc.paper.figures.canvas import INK, label, legend_above, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
-from tpauc.weighting import Anchored, Exponential, Polynomial, Weighting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from tpauc.losses.weighting import Exponential, Polynomial, WeightingFunction
 from tpauc.paper.figures.canvas import INK, label, legend_above, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.theory.duality_checks import penalty_by_quadrature, penalty_of, weight_by_search
-from tpauc.weighting import Exponential, Polynomial, WeightingFunction
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tpauc.losses.weighting import Exponential
 from tpauc.paper.figures.canvas import INK, label, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.theory.decomposition import PowerScores, decompose
@@ -24,7 +25,6 @@ from tpauc.paper.theory.excess_risk import (
     theorem_5_best_k,
 )
 from tpauc.region import Region
-from tpauc.weighting import Exponential
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tpauc.losses import TPAUCLoss
+from tpauc.losses.tpauc_loss import TPAUCLoss
+from tpauc.losses.weighting import Exponential, Polynomial, WeightingFunction
 from tpauc.paper.figures.canvas import INK, label, legend_above, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.theory.saddle import algorithm_1, class_means
-from tpauc.weighting import Exponential, Polynomial, WeightingFunction
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from tpauc.baselines import FocalLoss, TruncatedLoss
-from tpauc.losses import SquareAUCLoss, WarmUp
+from tpauc.losses.baselines import FocalLoss, TruncatedLoss
+from tpauc.losses.tpauc_loss import SquareAUCLoss, WarmUp
 from tpauc.paper.methods import METHODS, ClassSizes, Parameters, Place
 from tpauc.paper.theory.populations import BENT_BORDER, FinitePopulation, PlaneMixture
 from tpauc.region import Region

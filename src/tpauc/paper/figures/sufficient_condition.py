@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tpauc.losses.weighting import Exponential, Polynomial, WeightingFunction
 from tpauc.paper.figures.canvas import FAINT, INK, REGION, label, legend_above, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.theory.bounds import check_bound, gaussian_trial
-from tpauc.weighting import Exponential, Polynomial, WeightingFunction
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

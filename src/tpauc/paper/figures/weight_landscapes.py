@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from tpauc.losses.weighting import Exponential, Polynomial, WeightingFunction
 from tpauc.paper.figures.canvas import INK, label, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
-from tpauc.weighting import Exponential, Polynomial, WeightingFunction
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

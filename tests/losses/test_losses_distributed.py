@@ -6,9 +6,10 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from processes import run_in_processes
-from tpauc.losses import TPAUCLoss, empirical_risks
-from tpauc.surrogates import Hinge
-from tpauc.weighting import Anchored, Exponential, Polynomial, Uniform
+from tpauc.losses.rank_weighting import Anchored
+from tpauc.losses.surrogates import Hinge
+from tpauc.losses.tpauc_loss import TPAUCLoss, empirical_risks
+from tpauc.losses.weighting import Exponential, Polynomial, Uniform
 
 # Global batch of 23: shards of unequal size, the last process without positives.
 LABELS = torch.tensor([1, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])

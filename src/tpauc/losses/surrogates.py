@@ -32,9 +32,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-from tpauc.distributed import gather_columns
-from tpauc.duality import derivatives
-from tpauc.moments import (
+from tpauc.losses._moments import (
     Batch,
     Kernel,
     PairMean,
@@ -43,6 +41,8 @@ from tpauc.moments import (
     power_pair_mean,
     power_pair_mean_of_logits,
 )
+from tpauc.losses.distributed import gather_columns
+from tpauc.losses.duality import derivatives
 from tpauc.validation import check_choice, check_positive
 
 _BLOCK_PAIRS = 1 << 20  # pairs in memory at once: 8 MB a matrix in float64

@@ -6,18 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tpauc.duality import Calibration, derivatives
-from tpauc.weighting import (
-    Anchored,
-    Exponential,
-    Hardness,
-    Polynomial,
-    TruncatedSide,
-    Uniform,
-    Weighting,
-    as_weighting,
-    mid_ranks,
-)
+from tpauc.losses._hardness import Hardness
+from tpauc.losses.duality import Calibration, derivatives
+from tpauc.losses.rank_weighting import Anchored, TruncatedSide, mid_ranks
+from tpauc.losses.weighting import Exponential, Polynomial, Uniform, Weighting, as_weighting
 
 GRID = torch.linspace(0.0, 1.0, 201, dtype=torch.float64)
 INSIDE = GRID[1:-1]

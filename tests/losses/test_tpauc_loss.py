@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pair_reference import PAIR_LOSS, PSI, pair_risk
-from tpauc import objective, surrogates
-from tpauc.losses import SquareAUCLoss, TPAUCLoss, WarmUp, empirical_risks
+from tpauc.losses import _objective as objective
+from tpauc.losses import surrogates
+from tpauc.losses.rank_weighting import Anchored
+from tpauc.losses.surrogates import FromCallable, Hinge, SquaredHinge, Surrogate, as_surrogate
+from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss, WarmUp, empirical_risks
+from tpauc.losses.weighting import Exponential, Polynomial, Uniform, Weighting
 from tpauc.metrics import area as metrics
-from tpauc.surrogates import FromCallable, Hinge, SquaredHinge, Surrogate, as_surrogate
-from tpauc.weighting import Anchored, Exponential, Polynomial, Uniform, Weighting
 
 TIGHT = {"rtol": 1e-10, "atol": 1e-14}  # float64; atol for gradients that vanish exactly
 

@@ -13,10 +13,11 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from processes import run_in_processes
-from tpauc.losses import TPAUCLoss
-from tpauc.minimax import MinimaxTPAUCLoss, descent_ascent
+from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
+from tpauc.losses.rank_weighting import Anchored, TruncatedSide
+from tpauc.losses.tpauc_loss import TPAUCLoss
+from tpauc.losses.weighting import Exponential, Polynomial, Uniform, Weighting
 from tpauc.validation import check_step_sizes, check_weight_range
-from tpauc.weighting import Anchored, Exponential, Polynomial, TruncatedSide, Uniform, Weighting
 
 FORMS = ["paper", "compact"]
 SIZES = {"paper": (10, 8), "compact": (6, 3)}

@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import reference
 from processes import run_in_processes
-from tpauc.baselines import (
+from tpauc.losses.baselines import (
     ClassBalancedCrossEntropy,
     ClassBalancedFocal,
     FocalLoss,

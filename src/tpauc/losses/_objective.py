@@ -5,7 +5,7 @@ For logits ``z`` and labels, with hardness logits ``u = -z`` for a positive and 
     R = 1/(n+ n-) sum_ij psi+(u_i) psi-(u_j) l(c - x_i - x_j),        x = sigmoid(u), c = 1   or   x = u, c = 0
 
 is one number with a gradient in closed form: the weighting gives ``psi`` and its slope (`tpauc.weighting`), the
-surrogate sums over pairs and gives dR/dz (`tpauc.surrogates`). Value and gradient are found in one forward pass;
+surrogate sums over pairs and gives dR/dz (`tpauc.losses.surrogates`). Value and gradient are found in one forward pass;
 backward only scales. A batch without one of the classes has no pairs: its value is 0 and so is its gradient.
 """
 
@@ -17,19 +17,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tpauc.distributed import gather_columns, process_count
-from tpauc.moments import Batch, PairMean, PowerRows, class_moments, power_pair_mean
-from tpauc.surrogates import Surrogate
-from tpauc.weighting import (
-    Exponential,
-    Hardness,
-    Polynomial,
-    RankWeighting,
-    Uniform,
-    Weighting,
-    Weights,
-    constant,
-)
+from tpauc.losses._hardness import Hardness, Weights, constant
+from tpauc.losses._moments import Batch, PairMean, PowerRows, class_moments, power_pair_mean
+from tpauc.losses.distributed import gather_columns, process_count
+from tpauc.losses.rank_weighting import RankWeighting
+from tpauc.losses.surrogates import Surrogate
+from tpauc.losses.weighting import Exponential, Polynomial, Uniform, Weighting
 
 SCORES = ("sigmoid", "logit")
 PART_ROWS = 1 << 17  # of a large batch at a time: some twenty vectors of that length fit into the cache of a processor

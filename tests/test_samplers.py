@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
 from processes import run_in_processes
-from tpauc.sampling import HardExampleSampler, StratifiedBatchSampler
+from tpauc.samplers import HardExampleSampler, StratifiedBatchSampler
 
 properties = settings(deadline=None, max_examples=80)
 
@@ -307,7 +307,7 @@ def test_two_processes_share_the_batches_of_one():
 
 def test_a_batch_smaller_than_the_process_group_is_an_error_when_an_epoch_begins(monkeypatch):
     sampler = StratifiedBatchSampler([0, 1], 2)
-    monkeypatch.setattr("tpauc.sampling._replica_of_this_process", lambda: (3, 0))
+    monkeypatch.setattr("tpauc.samplers._replica_of_this_process", lambda: (3, 0))
     with pytest.raises(ValueError, match="all processes together and must be at least their number, 3, got 2"):
         next(iter(sampler))
     monkeypatch.undo()

@@ -6,7 +6,7 @@ the paper's Proposition 3 each weighting belongs to a penalty on the weights,
     psi(t) = argmax over v in [0, 1] of  v * t - phi(v),     psi = (phi')^-1,     phi = integral of psi^-1,
 
 so either one may be given: `Weighting.from_function` takes psi, `Weighting.from_penalty` takes phi, and the other is
-found numerically (`tpauc.duality`).
+found numerically (`tpauc.losses.duality`).
 
 | class | psi(t) | phi(v) |
 | --- | --- | --- |
@@ -23,7 +23,8 @@ from dataclasses import dataclass
 
 import torch
 
-from tpauc.duality import (
+from tpauc.losses._hardness import Hardness, Weights, constant, log_sigmoid
+from tpauc.losses.duality import (
     Calibration,
     calibration_of,
     calibration_of_penalty,
@@ -33,7 +34,6 @@ from tpauc.duality import (
     weight_from_penalty,
 )
 from tpauc.validation import check_positive
-from tpauc.weighting.hardness import Hardness, Weights, constant, log_sigmoid
 
 TensorFunction = Callable[[torch.Tensor], torch.Tensor]
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import torch
 
-from tpauc.distributed import process_count, sum_over_processes
-from tpauc.weighting import Hardness, Weights, constant
+from tpauc.losses._hardness import Hardness, Weights, constant
+from tpauc.losses.distributed import process_count, sum_over_processes
 
 Kernel = tuple[tuple[float, ...], ...]  # K_kl, symmetric
 

@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from tpauc.objective import PairObjective, hardness_moments
-from tpauc.surrogates import Square
+from tpauc.losses._objective import PairObjective, hardness_moments
+from tpauc.losses.surrogates import Square
+from tpauc.losses.weighting import TensorFunction, Weighting, WeightingFunction, as_weighting
 from tpauc.validation import (
     check_choice,
     check_logits_and_labels,
@@ -34,7 +35,6 @@ from tpauc.validation import (
     check_trainable,
     check_weight_range,
 )
-from tpauc.weighting import TensorFunction, Weighting, WeightingFunction, as_weighting
 
 
 class Product(NamedTuple):

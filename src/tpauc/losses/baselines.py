@@ -12,7 +12,7 @@ negative) and ``n_y`` the size of its class,
 | `TruncatedLoss` | square pair loss, or -log p, on the hardest examples of the batch alone |
 
 Class weights are scaled so that they average 1 over the data they were counted on: learning rates stay comparable. The
-mean runs over the global batch (see `tpauc.distributed`).
+mean runs over the global batch (see `tpauc.losses.distributed`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tpauc.distributed import global_sum, sum_over_processes
-from tpauc.objective import PairObjective, as_batch, pair_risk
-from tpauc.surrogates import Square
+from tpauc.losses._objective import PairObjective, as_batch, pair_risk
+from tpauc.losses.distributed import global_sum, sum_over_processes
+from tpauc.losses.rank_weighting import TruncatedSide
+from tpauc.losses.surrogates import Square
 from tpauc.validation import (
     check_choice,
     check_count,
@@ -35,7 +36,6 @@ from tpauc.validation import (
     check_open_share,
     check_share,
 )
-from tpauc.weighting import TruncatedSide
 
 
 def _global_mean(terms: torch.Tensor, across_processes: bool) -> torch.Tensor:
