@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tpauc.estimator import TPAUCClassifier
+from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 
 MUST = 3.0
 

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 import peers
+from tpauc.classifiers.candidates import LOSSES
 from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
 from tpauc.region import Region
-from tpauc.tables import LOSSES
 
 DUAL_LR = 0.1
 SADDLE_FACTOR = 10.0  # descent without Adam's scaling takes steps that much larger

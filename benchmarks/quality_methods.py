@@ -25,8 +25,8 @@ from quality_losses import Loss
 from quality_tables import Split
 from quality_training import LENGTHS, Part, Start, Trained, choose, folds_to_run, train, value
 from record import NotMeasured
-from tpauc.estimator import TPAUCClassifier
-from tpauc.folds import copies, stratified_folds
+from tpauc.classifiers.folds import copies, stratified_folds
+from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.region import Region
 
 PLAIN, BALANCED, OURS = "cross-entropy", "balanced cross-entropy", "ours"
@@ -210,7 +210,7 @@ def _our_classifier(family: str, region: Region, seed: int) -> Any:
 
 
 def _our_booster(family: str, region: Region, seed: int, **options: Any) -> Any:
-    from tpauc.boosting.booster import TPAUCBooster
+    from tpauc.classifiers.boosting.booster import TPAUCBooster
 
     return TPAUCBooster(alpha=region.alpha, beta=region.beta, random_state=seed, **options)
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from quality_losses import Loss, Objective
-from tpauc.held_out import held_out_tpauc
+from tpauc.classifiers.weighing import held_out_tpauc
 from tpauc.region import Region
 from tpauc.samplers import StratifiedBatchSampler
 

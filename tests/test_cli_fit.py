@@ -17,11 +17,11 @@ import skops.io
 from typer.testing import CliRunner
 
 import reference
+from tpauc.classifiers.candidates import METHODS
+from tpauc.classifiers.tpauc_classifier import MODELS
 from tpauc.cli import app
 from tpauc.commands.options import Method, Model
 from tpauc.commands.runs import CARD, MODEL, TEST_SCORES, load_run, save_run
-from tpauc.estimator import MODELS
-from tpauc.tables import METHODS
 
 REGION = ["--alpha", "0.3", "--beta", "0.3"]
 OPTIONS = ["--target", "ill", "--positive", "yes", *REGION, "--drop", "id", "--resamples", "60"]
@@ -529,7 +529,7 @@ def tampered(folder):
     with zipfile.ZipFile(folder / MODEL) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     schema = files["schema.json"].replace(b'"__class__": "TPAUCClassifier"', b'"__class__": "system"')
-    files["schema.json"] = schema.replace(b'"__module__": "tpauc.estimator"', b'"__module__": "os"')
+    files["schema.json"] = schema.replace(b'"__module__": "tpauc.classifiers.tpauc_classifier"', b'"__module__": "os"')
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, contents in files.items():

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tpauc.classifiers.candidates import METHODS as ALL_METHODS
+from tpauc.classifiers.cross_validation import corrected_comparison
 from tpauc.cli import app
 from tpauc.commands.demo import METHODS, demo_lines
-from tpauc.cross_validation import corrected_comparison
-from tpauc.tables import METHODS as ALL_METHODS
 
 
 def run(*arguments):

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 _MODULE_OF = {
-    "Advice": "advice",
+    "Advice": "classifiers.advice",
     "Anchored": "losses.rank_weighting",
     "CheckpointError": "training",
     "ClassBalancedCrossEntropy": "losses.baselines",
@@ -27,8 +27,8 @@ _MODULE_OF = {
     "SquareAUCLoss": "losses.tpauc_loss",
     "SquaredHinge": "losses.surrogates",
     "StratifiedBatchSampler": "samplers",
-    "TPAUCBooster": "boosting.booster",
-    "TPAUCClassifier": "estimator",
+    "TPAUCBooster": "classifiers.boosting.booster",
+    "TPAUCClassifier": "classifiers.tpauc_classifier",
     "TPAUCLoss": "losses.tpauc_loss",
     "TrainConfig": "training",
     "TrainingDivergedError": "training",
@@ -38,15 +38,15 @@ _MODULE_OF = {
     "Uniform": "losses.weighting",
     "WarmUp": "losses.tpauc_loss",
     "Weighting": "losses.weighting",
-    "advise": "advice",
+    "advise": "classifiers.advice",
     "auc_score": "metrics.area",
     "compare_tpauc": "metrics.intervals",
     "descent_ascent": "losses.minimax",
     "empirical_risks": "losses.tpauc_loss",
     "evaluate": "training",
     "fit": "training",
-    "lightgbm_metric": "boosting.metric",
-    "lightgbm_objective": "boosting.objective",
+    "lightgbm_metric": "classifiers.boosting.metric",
+    "lightgbm_objective": "classifiers.boosting.objective",
     "load_checkpoint": "training",
     "opauc_score": "metrics.area",
     "operating_point": "metrics.intervals",
@@ -57,11 +57,11 @@ _MODULE_OF = {
     "save_checkpoint": "training",
     "tpauc_interval": "metrics.intervals",
     "tpauc_score": "metrics.area",
-    "tpauc_scorer": "estimator",
+    "tpauc_scorer": "classifiers.tpauc_classifier",
     "tpr_dependent_opauc": "metrics.area",
     "two_way_partial_auc": "metrics.torchmetric",
-    "xgboost_metric": "boosting.metric",
-    "xgboost_objective": "boosting.objective",
+    "xgboost_metric": "classifiers.boosting.metric",
+    "xgboost_objective": "classifiers.boosting.objective",
 }
 
 __all__ = list(_MODULE_OF)

@@ -44,7 +44,7 @@ def advise_on_table(
     """
     for module in ("sklearn", "pandas", *(["lightgbm"] if settings.model == "lightgbm" else [])):
         import_extra(module, "lightgbm" if module == "lightgbm" else "cli")
-    from tpauc.advice import advise
+    from tpauc.classifiers.advice import advise
 
     table = read_table(data)
     check_named_columns(table.column_names, settings.drop, data)

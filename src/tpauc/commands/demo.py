@@ -5,7 +5,7 @@ cannot may the loss matter. Every method starts from cross-entropy (its warm-up)
 inside the training rows, and is judged on the other half. Digit and region were chosen by how cross-entropy alone does,
 well away from 0 and from 1, before any method was compared with it; what is printed claims no more than the intervals.
 
-The splits share rows, so the intervals over splits are those of `tpauc.cross_validation`.
+The splits share rows, so the intervals over splits are those of `tpauc.classifiers.cross_validation`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def run_demo(out: Path, *, n_seeds: int, quick: bool, overwrite: bool, progress:
     """
     for module, extra in (("sklearn", "cli"), ("jinja2", "report"), ("matplotlib", "report")):
         import_extra(module, extra)
-    from tpauc.cross_validation import CONFIDENCE
+    from tpauc.classifiers.cross_validation import CONFIDENCE
 
     page = free_page(out / REPORT, overwrite=overwrite)
     start = time.perf_counter()
@@ -88,7 +88,7 @@ def _split(seed: int, *, max_steps: int) -> _Split:
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
-    from tpauc.estimator import TPAUCClassifier
+    from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 
     images, digits = load_digits(return_X_y=True)
     labels = digits == DIGIT
@@ -107,7 +107,7 @@ def _result(method: str, values: Mapping[str, Sequence[float]]) -> Document:
     result: Document = {"name": method, "tpauc": float(np.mean(values[method])), "values": list(values[method])}
     if method == METHODS[0]:
         return result | {"difference": None}
-    from tpauc.cross_validation import corrected_comparison
+    from tpauc.classifiers.cross_validation import corrected_comparison
 
     differences = np.subtract(values[method], values[METHODS[0]])
     found = corrected_comparison(differences, TEST_SIZE / (1 - TEST_SIZE))

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from tpauc.estimator import TPAUCClassifier
+    from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 
 BASELINE = "cross_entropy"
 Say = Callable[[str], None]
@@ -131,7 +131,7 @@ def fit_table(
 
 def _parts(data: Path, test: Path | None, settings: FitSettings) -> tuple[FeatureColumns, _Part, _Part]:
     """Return the kinds of the columns, the training rows and the test rows."""
-    from tpauc.folds import copies, rows_to_hold_out
+    from tpauc.classifiers.folds import copies, rows_to_hold_out
 
     table = read_table(data)
     check_named_columns(table.column_names, settings.drop, data)
@@ -165,7 +165,7 @@ def _trained(
     """Return the fitted pipeline of the method and of the baseline."""
     from sklearn.pipeline import Pipeline
 
-    from tpauc.estimator import TPAUCClassifier
+    from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 
     methods = list(dict.fromkeys([settings.method, BASELINE]))
     pipelines = {}

@@ -44,7 +44,7 @@ _REPORT = re.compile(r"report(-\w+)?\.(html|png)")
 _KIND = "tpauc run 1"
 _FIELDS = {"settings": dict, "target": dict, "columns": dict, "models": list, "sha256": dict}
 # What skops does not trust by itself and a pipeline of ours is made of.
-_TRUSTED = {"numpy.dtype", "tpauc.estimator.TPAUCClassifier"}
+_TRUSTED = {"numpy.dtype", "tpauc.classifiers.tpauc_classifier.TPAUCClassifier"}
 
 
 class Run(NamedTuple):
@@ -170,7 +170,7 @@ def _pipeline_of(contents: bytes, file: Path) -> Any:
     import skops.io
     from sklearn.pipeline import Pipeline
 
-    from tpauc.estimator import TPAUCClassifier
+    from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 
     try:
         foreign = sorted(set(skops.io.get_untrusted_types(data=contents)) - _TRUSTED)
@@ -209,7 +209,7 @@ def _restore_network(classifier: Any) -> None:
         return
     import torch
 
-    from tpauc.networks import NetworkAverage
+    from tpauc.classifiers.network.networks import NetworkAverage
 
     state = {key: torch.from_numpy(array) for key, array in classifier.module_.items()}
     classifier.module_ = NetworkAverage.of_perceptrons(state).eval()

@@ -4,7 +4,7 @@ For logits ``z`` and labels, with hardness logits ``u = -z`` for a positive and 
 
     R = 1/(n+ n-) sum_ij psi+(u_i) psi-(u_j) l(c - x_i - x_j),        x = sigmoid(u), c = 1   or   x = u, c = 0
 
-is one number with a gradient in closed form: the weighting gives ``psi`` and its slope (`tpauc.weighting`), the
+is one number with a gradient in closed form: the weighting gives ``psi`` and its slope (`tpauc.losses.weighting`), the
 surrogate sums over pairs and gives dR/dz (`tpauc.losses.surrogates`). Value and gradient are found in one forward pass;
 backward only scales. A batch without one of the classes has no pairs: its value is 0 and so is its gradient.
 """

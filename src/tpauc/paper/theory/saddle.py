@@ -5,9 +5,9 @@ With the six class means of ``v, v f, v f^2`` (``v = psi(1 - f)`` for positives,
     F(a, b) = a . zeta1 + b . zeta2 + |a~|^2 - |b~|^2,        0 <= a <= c_a,   0 <= b <= c_b
 
 has ``min over a, max over b, of F = R``, the mean over all pairs of ``v+ v- (1 - (f+ - f-))^2``. Everything below is
-copied from the theorem term by term, independently of `MinimaxTPAUCLoss`, which derives it from the six products; a test
-holds the two together. `algorithm_1` runs the paper's steps on ``a`` and ``b`` for a fixed model, with the projection
-on the boxes that the printed algorithm leaves out.
+copied from the theorem term by term, independently of `MinimaxTPAUCLoss`, which derives it from the six products; a
+test holds the two together. `algorithm_1` runs the paper's steps on ``a`` and ``b`` for a fixed model, with the
+projection on the boxes that the printed algorithm leaves out.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tpauc.estimator import TPAUCClassifier, tpauc_scorer
+from tpauc.classifiers.candidates import METHODS, powers_of_two
+from tpauc.classifiers.tpauc_classifier import TPAUCClassifier, tpauc_scorer
 from tpauc.metrics.area import tpauc_score
-from tpauc.tables import METHODS, powers_of_two
 
 
 def a_table(n, d, seed=0):

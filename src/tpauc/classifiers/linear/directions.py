@@ -1,7 +1,7 @@
 """A linear scorer for a region: six directions, weighed by cross-validation.
 
-The directions are three starts, Fisher's discriminant (`tpauc.fisher`), the plain and the balanced logistic regression
-(`tpauc.logistic`), and where the ascent of the smoothed TPAUC leads from each of them (`tpauc.ascent`). The scorer is
+The directions are three starts, Fisher's discriminant (`fisher`), the plain and the balanced logistic regression
+(`logistic`), and where the ascent of the smoothed TPAUC leads from each of them (`ascent`). The scorer is
 their weighted mean. A direction whose cross-validated TPAUC is ``delta`` below the best one's, with the standard error
 ``s`` of that difference over the folds, has the weight ``exp(-delta / (s / 2))``: where the evidence is clear this is a
 choice, where positives are few it is an average, and region training is trusted only as far as held-out rows bear it
@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.ascent import AscentSettings, Slope, unit, whitener
-from tpauc.fisher import fisher_direction
-from tpauc.folds import kept_together, stratified_folds
-from tpauc.held_out import held_out_tpauc, shares
-from tpauc.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
+from tpauc.classifiers.folds import kept_together, stratified_folds
+from tpauc.classifiers.linear.ascent import AscentSettings, Slope, unit, whitener
+from tpauc.classifiers.linear.fisher import fisher_direction
+from tpauc.classifiers.linear.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
+from tpauc.classifiers.weighing import held_out_tpauc, shares
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]

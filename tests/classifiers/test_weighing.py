@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tpauc.held_out import held_out_tpauc, shares
+from tpauc.classifiers.weighing import held_out_tpauc, shares
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 

@@ -1,7 +1,7 @@
 """Does training for the region help on this data? Repeated cross-validation of three models, and a verdict.
 
 Plain cross-entropy, class-balanced cross-entropy and the training for the region are compared on the same folds, by a
-test that allows for what folds have in common (`tpauc.cross_validation`).
+test that allows for what folds have in common (`tpauc.classifiers.cross_validation`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array
 
-from tpauc.cross_validation import (
+from tpauc.classifiers.cross_validation import (
     CONFIDENCE,
     Maker,
     corrected_comparison,
@@ -25,8 +25,8 @@ from tpauc.cross_validation import (
     folds_that_fit,
     step_of_a_fold,
 )
-from tpauc.estimator import TPAUCClassifier
-from tpauc.folds import kept_together
+from tpauc.classifiers.folds import kept_together
+from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.metrics.intervals import Comparison, Interval
 from tpauc.region import Region
 from tpauc.validation import (
@@ -217,7 +217,7 @@ def _as_numbers(X: Any) -> Any:
 
 
 def _booster(region: Region, seed: int) -> Any:
-    from tpauc.boosting.booster import TPAUCBooster
+    from tpauc.classifiers.boosting.booster import TPAUCBooster
 
     return TPAUCBooster(alpha=region.alpha, beta=region.beta, random_state=seed)
 

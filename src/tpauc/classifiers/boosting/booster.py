@@ -1,8 +1,8 @@
 """`TPAUCBooster`: boosted trees for a region behind scikit-learn's interface.
 
-In each of several folds a path (`tpauc.boosting.paths`) boosts with log-loss and then for the region, with candidates
+In each of several folds a path (`paths`) boosts with log-loss and then for the region, with candidates
 along the way. Each candidate is judged by TPAUC on the rows that its fold did not train on, and weighed by how close it
-comes to the best (`tpauc.boosting.judging`). The scorer is the weighted mean of the candidates, averaged over the
+comes to the best (`judging`). The scorer is the weighted mean of the candidates, averaged over the
 folds: trees trained on different rows err in different places, so their mean is better than any of them, and no refit
 is needed.
 """
@@ -18,10 +18,10 @@ from scipy.special import logit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tpauc.boosting.judging import Validation, held_out_rows
-from tpauc.boosting.paths import Candidate, Path
-from tpauc.classifier import RegionClassifier, with_somebody_in_it
-from tpauc.folds import kept_together, stratified_folds
+from tpauc.classifiers.base import RegionClassifier, with_somebody_in_it
+from tpauc.classifiers.boosting.judging import Validation, held_out_rows
+from tpauc.classifiers.boosting.paths import Candidate, Path
+from tpauc.classifiers.folds import kept_together, stratified_folds
 from tpauc.region import Region
 from tpauc.validation import check_count, check_flag, check_non_negative, check_positive, check_share, import_extra
 

@@ -2,11 +2,11 @@
 
 A table that fits into memory needs no data loader. A training yields not one model but a list of `Candidate`s: the
 cross-entropy solutions it starts from, and region-focused models after some further steps. Which of them is best is for
-the caller to find out on rows that were not trained on (`tpauc.estimator`).
+the caller to find out on rows that were not trained on (`tpauc.classifiers.tpauc_classifier`).
 
-* `LinearTrainer`: logistic regression, plain and balanced (`tpauc.logistic`), then the ascent of the smoothed TPAUC
-  (`tpauc.ascent`) from each for "anchored", or full-batch steps of another loss.
-* `ModuleTrainer`: networks (`tpauc.networks`); steps of cross-entropy on shuffled batches, then the smoothed TPAUC for
+* `LinearTrainer`: logistic regression, plain and balanced (`logistic`), then the ascent of the smoothed TPAUC
+  (`tpauc.classifiers.linear.ascent`) from each for "anchored", or full-batch steps of another loss.
+* `ModuleTrainer`: networks (`networks`); steps of cross-entropy on shuffled batches, then the smoothed TPAUC for
   "anchored", or epochs of another loss on stratified batches.
 """
 
@@ -23,14 +23,10 @@ import torch
 from torch import nn
 from torch.nn.utils import skip_init
 
-from tpauc.ascent import whitener
-from tpauc.linear import DIRECTIONS, STARTS, LinearSettings, as_logit, six_directions
-from tpauc.logistic import Rows, fit_pair
-from tpauc.losses.baselines import FocalLoss, TruncatedLoss
-from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
-from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss
-from tpauc.losses.weighting import Exponential, Polynomial
-from tpauc.networks import (
+from tpauc.classifiers.linear.ascent import whitener
+from tpauc.classifiers.linear.directions import DIRECTIONS, STARTS, LinearSettings, as_logit, six_directions
+from tpauc.classifiers.linear.logistic import Rows, fit_pair
+from tpauc.classifiers.network.networks import (
     GROUPS,
     BankMaker,
     NetworkAverage,
@@ -41,6 +37,10 @@ from tpauc.networks import (
     train_for_region,
     training,
 )
+from tpauc.losses.baselines import FocalLoss, TruncatedLoss
+from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
+from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss
+from tpauc.losses.weighting import Exponential, Polynomial
 from tpauc.region import Region
 from tpauc.samplers import StratifiedBatchSampler
 
@@ -196,7 +196,7 @@ class ModuleTrainer:
     Parameters
     ----------
     make : BankMaker
-        Makes a bank of networks (`tpauc.networks`).
+        Makes a bank of networks (`tpauc.classifiers.network.networks`).
     method, region
         As in `LinearTrainer`.
     settings : NetworkSettings

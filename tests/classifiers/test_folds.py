@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tpauc.folds import copies, kept_together, rows_to_hold_out, stratified_folds
+from tpauc.classifiers.folds import copies, kept_together, rows_to_hold_out, stratified_folds
 
 
 def test_copies_are_rows_equal_in_every_feature():

@@ -10,7 +10,7 @@ sum of theirs, and AdamW treats each weight by itself.
 
       mean over the k+ lowest positives i and the k- highest negatives j of  sigmoid((z_i - z_j) / t)
 
-  with ``t`` a share of the spread of these scores (as `tpauc.ascent` does for a linear scorer).
+  with ``t`` a share of the spread of these scores (as `tpauc.classifiers.linear.ascent` does for a linear scorer).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.ascent import with_ridge
+from tpauc.classifiers.linear.ascent import with_ridge
 
 Array = npt.NDArray[Any]
 
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 def fisher_direction(X: Array, y: npt.NDArray[np.bool_], ridge: float = 1e-3) -> Array:
     """Return the direction, shape (d,), for rows ``X``, shape (n, d), of both classes.
 
-    ``ridge`` is that of `tpauc.ascent.with_ridge`: features may be constant or copies of each other.
+    ``ridge`` is that of `tpauc.classifiers.linear.ascent.with_ridge`: features may be constant or copies of each other.
 
     Examples
     --------

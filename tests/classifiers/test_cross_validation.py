@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tpauc.cross_validation import corrected_comparison, step_of_a_fold
-from tpauc.held_out import held_out_tpauc
+from tpauc.classifiers.cross_validation import corrected_comparison, step_of_a_fold
+from tpauc.classifiers.weighing import held_out_tpauc
 from tpauc.region import Region
 
 

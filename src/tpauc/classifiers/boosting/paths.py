@@ -1,7 +1,7 @@
 """Trainings that boost with log-loss first and then for the region, in all folds at once.
 
 A *path* is the training on the rows of one fold: log-loss rounds, and region-focused rounds
-(`tpauc.boosting.objective`) that leave it at some switch points. What it passes through are candidates, each the sum of
+(`objective`) that leave it at some switch points. What it passes through are candidates, each the sum of
 the first ``rounds`` trees of log-loss and of the first ``region_rounds`` trees of the branch that leaves there. All
 candidates of a path share their trees, so that a path costs little more than its longest candidate.
 """
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from tpauc.boosting.objective import SOFTNESS, region_gradient
+from tpauc.classifiers.boosting.objective import SOFTNESS, region_gradient
 from tpauc.region import Region
 from tpauc.validation import import_extra
 

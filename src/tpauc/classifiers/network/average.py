@@ -1,7 +1,7 @@
 """Networks for a region: those of the folds, averaged by how well they do on held-out rows.
 
 1. Each fold trains one network by plain and one by balanced cross-entropy on the other folds' rows, all in one bank
-   (`tpauc.networks`).
+   (`tpauc.classifiers.network.networks`).
 2. A copy of each goes on to climb the smoothed TPAUC of its rows.
 3. So there are four groups of networks, and in each a network for every fold, which scores the rows of that fold. A
    group whose TPAUC on held-out rows is ``delta`` below the best one's, with the standard error ``s`` of that
@@ -22,11 +22,10 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from tpauc.folds import kept_together, stratified_folds
-from tpauc.held_out import held_out_tpauc, shares
-from tpauc.linear import as_logit
-from tpauc.logistic import Rows
-from tpauc.networks import (
+from tpauc.classifiers.folds import kept_together, stratified_folds
+from tpauc.classifiers.linear.directions import as_logit
+from tpauc.classifiers.linear.logistic import Rows
+from tpauc.classifiers.network.networks import (
     GROUPS,
     BankMaker,
     NetworkAverage,
@@ -36,6 +35,7 @@ from tpauc.networks import (
     train_cross_entropy,
     train_for_region,
 )
+from tpauc.classifiers.weighing import held_out_tpauc, shares
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]

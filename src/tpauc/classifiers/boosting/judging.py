@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.boosting.paths import Candidate, Path, parent
-from tpauc.held_out import held_out_tpauc, shares
+from tpauc.classifiers.boosting.paths import Candidate, Path, parent
+from tpauc.classifiers.weighing import held_out_tpauc, shares
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]

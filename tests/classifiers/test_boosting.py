@@ -26,8 +26,8 @@ from tpauc import (
     xgboost_metric,
     xgboost_objective,
 )
-from tpauc.boosting.judging import Validation
-from tpauc.boosting.paths import Candidate
+from tpauc.classifiers.boosting.judging import Validation
+from tpauc.classifiers.boosting.paths import Candidate
 from tpauc.region import Region
 
 

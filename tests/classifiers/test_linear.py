@@ -6,8 +6,9 @@ from scipy.optimize import approx_fprime
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
-from tpauc import ascent, linear, logistic
-from tpauc.fisher import fisher_direction
+from tpauc.classifiers.linear import ascent, logistic
+from tpauc.classifiers.linear import directions as linear
+from tpauc.classifiers.linear.fisher import fisher_direction
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 

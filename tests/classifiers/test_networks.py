@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from tpauc import bagging
-from tpauc.metrics.area import tpauc_score
-from tpauc.networks import (
+from tpauc.classifiers.candidates import ModuleTrainer, as_tensor
+from tpauc.classifiers.network import average as bagging
+from tpauc.classifiers.network.networks import (
     ModuleBank,
     NetworkAverage,
     NetworkSettings,
@@ -22,8 +22,8 @@ from tpauc.networks import (
     train_for_region,
     training,
 )
+from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
-from tpauc.tables import ModuleTrainer, as_tensor
 
 REGION = Region(0.3, 0.3)
 SHORT = NetworkSettings(steps=60, region_steps=10, folds=3)

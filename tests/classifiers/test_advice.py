@@ -16,11 +16,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from typer.testing import CliRunner
 
-from tpauc import TPAUCBooster, advice
-from tpauc.advice import BALANCED, PLAIN, REGION, _advice, _table, advise
+from tpauc import TPAUCBooster
+from tpauc.classifiers import advice
+from tpauc.classifiers.advice import BALANCED, PLAIN, REGION, _advice, _table, advise
+from tpauc.classifiers.cross_validation import cross_validate
+from tpauc.classifiers.folds import copies, stratified_folds
 from tpauc.cli import app
-from tpauc.cross_validation import cross_validate
-from tpauc.folds import copies, stratified_folds
 from tpauc.region import Region
 
 CORNER = Region(0.3, 0.3)

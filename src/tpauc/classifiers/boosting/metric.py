@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tpauc.boosting.objective import arguments_of
+from tpauc.classifiers.boosting.objective import arguments_of
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 from tpauc.validation import import_extra

@@ -21,14 +21,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
-from tpauc.bagging import fit_networks
-from tpauc.classifier import RegionClassifier, with_somebody_in_it
-from tpauc.folds import copies, kept_together, rows_to_hold_out, stratified_folds
-from tpauc.linear import LinearSettings, fit_linear
-from tpauc.metrics.area import tpauc_score
-from tpauc.networks import BankMaker, ModuleBank, NetworkSettings, PerceptronBank
-from tpauc.region import Region
-from tpauc.tables import (
+from tpauc.classifiers.base import RegionClassifier, with_somebody_in_it
+from tpauc.classifiers.candidates import (
     CROSS_ENTROPIES,
     METHODS,
     Candidate,
@@ -40,6 +34,12 @@ from tpauc.tables import (
     Trainer,
     as_tensor,
 )
+from tpauc.classifiers.folds import copies, kept_together, rows_to_hold_out, stratified_folds
+from tpauc.classifiers.linear.directions import LinearSettings, fit_linear
+from tpauc.classifiers.network.average import fit_networks
+from tpauc.classifiers.network.networks import BankMaker, ModuleBank, NetworkSettings, PerceptronBank
+from tpauc.metrics.area import tpauc_score
+from tpauc.region import Region
 from tpauc.validation import (
     check_choice,
     check_class_sizes,
@@ -106,7 +106,7 @@ class TPAUCClassifier(RegionClassifier):
         Of the linear model, in the units of the features.
     module_ : nn.Module
         Any other model, on standardised features: the weighted sum of the networks that were trained
-        (`tpauc.networks.NetworkAverage`).
+        (`tpauc.classifiers.network.networks.NetworkAverage`).
     chosen_ : str
         Which candidate won, with its number of steps; for the default method the shares of those that are averaged.
     candidates_ : list of dict

@@ -1,8 +1,0 @@
-"""Boosted trees for a region: objectives and metrics for LightGBM and XGBoost, and a scikit-learn estimator.
-
-* `tpauc.boosting.objective`: gradient and Hessian of a log-loss that looks at the region alone.
-* `tpauc.boosting.metric`: TPAUC for early stopping.
-* `tpauc.boosting.paths`: trainings that boost with log-loss first and then for the region.
-* `tpauc.boosting.judging`: TPAUC of what they pass through on rows not trained on, and weights by it.
-* `tpauc.boosting.booster`: `TPAUCBooster`, the estimator.
-"""

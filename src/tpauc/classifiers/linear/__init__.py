@@ -1,0 +1,1 @@
+"""Linear models trained for the region. No torch."""

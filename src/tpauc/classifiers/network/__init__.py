@@ -1,0 +1,1 @@
+"""Networks for tables. Needs torch."""
