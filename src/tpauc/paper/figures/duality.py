@@ -1,6 +1,6 @@
 """Proposition 3 as a picture: penalties, and the weightings that belong to them.
 
-Lines are the closed forms of `tpauc.losses.weighting`; crosses are computed from the *other* side of the duality alone, the
+Lines are the closed forms of `weighting`; crosses are computed from the *other* side of the duality alone, the
 penalty by integrating ``psi^-1``, the weighting by searching the maximum of ``v t - phi(v)``.
 """
 

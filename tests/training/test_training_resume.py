@@ -196,7 +196,7 @@ train(out=sys.argv[1], epochs=100_000, checkpoint_steps=5)
 def test_ctrl_c_ends_a_script_without_a_traceback(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "run")]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     while not (tmp_path / "run" / "last.ckpt").exists():
         assert process.poll() is None

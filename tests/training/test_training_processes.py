@@ -183,7 +183,7 @@ if __name__ == "__main__":
 def test_scripts_that_are_run_by_every_process(tmp_path, launcher, strategy):
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, *launcher, str(tmp_path / "script.py"), str(tmp_path), strategy]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("trained 2 epochs") == 2
