@@ -24,12 +24,12 @@ import numpy as np
 import pyarrow as pa
 
 from record import Measurement, Row, at_most, print_header, print_row, row_of
-from tpauc.commands.table_files import write_table
+from tpauc.cli.table_io import write_table
 
 READ_ALONE = """
 import sys
 from pathlib import Path
-from tpauc.commands.table_files import read_table
+from tpauc.cli.table_io import read_table
 read_table(Path(sys.argv[1]), ["label", "score"], numbers=["score"])
 """
 EVALUATE = ["--label", "label", "--score", "score", "--alpha", "0.3", "--beta", "0.3", "--json"]

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpauc.classifiers.folds import rows_to_hold_out
-from tpauc.commands.features import FeatureColumns
-from tpauc.commands.labels import labels_of
-from tpauc.commands.table_files import read_table
+from tpauc.cli.features import FeatureColumns
+from tpauc.cli.labels import labels_of
+from tpauc.cli.table_io import read_table
 from tpauc.region import Region
 
 ENDINGS = (".csv", ".npz", ".parquet", ".pq", ".tsv")

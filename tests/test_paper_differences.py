@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from image_files import write_cifar10
 from paper_runs import fill, result
-from tpauc.cli import app
+from tpauc.cli.main import app
 from tpauc.metrics.intervals import Comparison, compare_tpauc
 from tpauc.paper import differences as module
 from tpauc.paper.datasets import load_splits

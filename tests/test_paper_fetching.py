@@ -18,8 +18,8 @@ import pytest
 from typer.testing import CliRunner
 
 import image_files
-from tpauc.cli import app
-from tpauc.commands.data import DownloadBar
+from tpauc.cli.data import DownloadBar
+from tpauc.cli.main import app
 from tpauc.paper import downloads, fetching
 from tpauc.paper.datasets import load_splits
 from tpauc.paper.downloads import DownloadError, RemoteFile, download
@@ -636,7 +636,7 @@ def test_the_bar_shows_how_much_has_arrived(monkeypatch):
 
 def test_help_of_the_command_loads_nothing_heavy():
     code = (
-        "import sys; from typer.testing import CliRunner; from tpauc.cli import app; "
+        "import sys; from typer.testing import CliRunner; from tpauc.cli.main import app; "
         "assert CliRunner().invoke(app, ['data', 'fetch', '--help']).exit_code == 0; "
         "import tpauc.paper.fetching; assert 'torch' not in sys.modules"
     )

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from tpauc.cli import app
+from tpauc.cli.main import app
 from tpauc.paper.figures import FIGURES, make_figure
 from tpauc.paper.figures import making as figure_making
 from tpauc.paper.figures.areas import ALPHA, BETA

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from paper_runs import small_network
 from tpauc import Anchored, Exponential, Polynomial, TPAUCLoss, Uniform
-from tpauc.cli import app
-from tpauc.commands import reproduce_figure
+from tpauc.cli import reproduce_figure
+from tpauc.cli.main import app
 from tpauc.losses.baselines import ReweightedCrossEntropy
 from tpauc.paper import tables
 from tpauc.paper.backbones import BACKBONES

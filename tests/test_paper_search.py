@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from paper_runs import request, small_network
-from tpauc.cli import app
+from tpauc.cli.main import app
 from tpauc.metrics.area import tpauc_score
 from tpauc.paper import search as searching
 from tpauc.paper.backbones import BACKBONES

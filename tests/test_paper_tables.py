@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from image_files import write_cifar10
 from paper_runs import fill, fill_quietly, folder, numbers_in, request, small_network
-from tpauc.cli import app
+from tpauc.cli.main import app
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.intervals import tpauc_interval
 from tpauc.paper import planning, request_data

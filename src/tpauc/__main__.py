@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run the command line."""
     try:
-        from tpauc import cli
+        from tpauc.cli import main as cli
     except ModuleNotFoundError as error:
         sys.exit(f"tpauc: error: {error.name} is not installed; run: pip install 'tpauc[cli]'")
     except KeyboardInterrupt:

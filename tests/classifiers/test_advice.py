@@ -21,7 +21,7 @@ from tpauc.classifiers import advice
 from tpauc.classifiers.advice import BALANCED, PLAIN, REGION, _advice, _table, advise
 from tpauc.classifiers.cross_validation import cross_validate
 from tpauc.classifiers.folds import copies, stratified_folds
-from tpauc.cli import app
+from tpauc.cli.main import app
 from tpauc.region import Region
 
 CORNER = Region(0.3, 0.3)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from tpauc.commands.reproduce_differences import differences
-from tpauc.commands.reproduce_figure import figure
-from tpauc.commands.reproduce_search import search
-from tpauc.commands.reproduce_table import table
+from tpauc.cli.reproduce_differences import differences
+from tpauc.cli.reproduce_figure import figure
+from tpauc.cli.reproduce_search import search
+from tpauc.cli.reproduce_table import table
 
 app = typer.Typer(
     rich_markup_mode=None,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tpauc.commands.table_files import column_names, read_table
+from tpauc.cli.table_io import column_names, read_table
 from tpauc.validation import (
     FloatArray,
     check_any_feature,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tpauc.commands.experiments import (
+from tpauc.cli.experiments import (
     DatasetName,
     Epochs,
     Parameters,
@@ -23,8 +23,8 @@ from tpauc.commands.experiments import (
     region_of,
     use_threads,
 )
-from tpauc.commands.options import AsJson, DataDir, Debug, Seed
-from tpauc.commands.program import progress
+from tpauc.cli.options import AsJson, DataDir, Debug, Seed
+from tpauc.cli.program import progress
 from tpauc.validation import UsageError, import_extra
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tpauc.commands.labels import Labels
+from tpauc.cli.labels import Labels
 from tpauc.metrics.interval_choice import IntervalMaker
 from tpauc.region import Region
 from tpauc.validation import BoolArray, FloatArray

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from tpauc.commands.failures import explained, warnings_in_one_line
+from tpauc.cli.failures import explained, warnings_in_one_line
 
 
 def progress(line: str) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tpauc.commands.features import FeatureColumns
-from tpauc.commands.judging import Document
-from tpauc.commands.labels import labels_of
-from tpauc.commands.table_files import read_table
-from tpauc.commands.threads import threads_for
+from tpauc.cli.features import FeatureColumns
+from tpauc.cli.judging import Document
+from tpauc.cli.labels import labels_of
+from tpauc.cli.table_io import read_table
+from tpauc.cli.threads import threads_for
 from tpauc.region import Region
 from tpauc.validation import check_columns, check_named_columns, import_extra
 

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tpauc.commands.features import MOST_CATEGORIES, FeatureColumns, read_features
-from tpauc.commands.labels import labels_of
-from tpauc.commands.score_files import read_scores
+from tpauc.cli.features import MOST_CATEGORIES, FeatureColumns, read_features
+from tpauc.cli.labels import labels_of
+from tpauc.cli.score_files import read_scores
 from tpauc.validation import UsageError
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tpauc.commands.text_files import SEPARATORS, Wanted, read_text, text_names
+from tpauc.cli.text_files import SEPARATORS, Wanted, read_text, text_names
 from tpauc.validation import (
     UsageError,
     check_columns,

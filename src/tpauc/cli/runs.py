@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tpauc.commands.judging import Document
+from tpauc.cli.judging import Document
 from tpauc.region import Region
 from tpauc.validation import (
     UsageError,

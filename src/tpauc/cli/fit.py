@@ -1,6 +1,6 @@
 """`tpauc fit` and `tpauc score`: from a table to a run, from a run to scores.
 
-A pipeline turns columns into numbers (`tpauc.commands.features`) and these into scores (`tpauc.TPAUCClassifier`). It
+A pipeline turns columns into numbers (`tpauc.cli.features`) and these into scores (`tpauc.TPAUCClassifier`). It
 is judged, beside a cross-entropy baseline trained alike, on rows that neither of them was trained on.
 """
 
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tpauc.commands.features import MOST_CATEGORIES, FeatureColumns, read_features
-from tpauc.commands.judging import Document, Judge
-from tpauc.commands.labels import Labels, labels_of
-from tpauc.commands.runs import check_run_path, load_run, save_run
-from tpauc.commands.table_files import check_table_path, read_table, write_table
-from tpauc.commands.texts import facts_line, region_line
-from tpauc.commands.threads import threads_for
+from tpauc.cli.features import MOST_CATEGORIES, FeatureColumns, read_features
+from tpauc.cli.judging import Document, Judge
+from tpauc.cli.labels import Labels, labels_of
+from tpauc.cli.runs import check_run_path, load_run, save_run
+from tpauc.cli.table_io import check_table_path, read_table, write_table
+from tpauc.cli.texts import facts_line, region_line
+from tpauc.cli.threads import threads_for
 from tpauc.validation import (
     FloatArray,
     check_class_sizes,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tpauc.commands.experiments import (
+from tpauc.cli.experiments import (
     DatasetName,
     Epochs,
     Parameters,
@@ -24,8 +24,8 @@ from tpauc.commands.experiments import (
     region_of,
     use_threads,
 )
-from tpauc.commands.options import AsJson, DataDir, Debug
-from tpauc.commands.program import progress
+from tpauc.cli.options import AsJson, DataDir, Debug
+from tpauc.cli.program import progress
 
 if TYPE_CHECKING:
     from tpauc.paper.planning import PlannedCell

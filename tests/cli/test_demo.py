@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from tpauc.classifiers.candidates import METHODS as ALL_METHODS
 from tpauc.classifiers.cross_validation import corrected_comparison
-from tpauc.cli import app
-from tpauc.commands.demo import METHODS, demo_lines
+from tpauc.cli.demo import METHODS, demo_lines
+from tpauc.cli.main import app
 
 
 def run(*arguments):

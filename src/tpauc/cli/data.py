@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from tpauc.commands.options import AsJson, DataDir, Debug, Overwrite
-from tpauc.commands.program import progress
+from tpauc.cli.options import AsJson, DataDir, Debug, Overwrite
+from tpauc.cli.program import progress
 
 app = typer.Typer(rich_markup_mode=None)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tpauc.commands.experiments import Subset, Threads, use_threads
-from tpauc.commands.options import AsJson, DataDir, Debug, Overwrite
-from tpauc.commands.program import progress
+from tpauc.cli.experiments import Subset, Threads, use_threads
+from tpauc.cli.options import AsJson, DataDir, Debug, Overwrite
+from tpauc.cli.program import progress
 from tpauc.validation import UsageError, check_output_path
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The command line: ``tpauc advise | fit | score | evaluate | compare | report | demo``. Needs ``tpauc[cli]``.
 
-Commands only parse, call `tpauc.commands` and print. Results go to stdout, progress and errors to stderr. With
+Commands only parse, call the module of the command and print. Results go to stdout, progress and errors to stderr. With
 ``--json`` stdout holds one JSON document and nothing else. What takes long to import is imported by the command that
 needs it, so that ``--help`` answers at once.
 """
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tpauc import __version__
-from tpauc.commands.data import app as data
-from tpauc.commands.options import (
+from tpauc.cli.data import app as data
+from tpauc.cli.options import (
     AdvisedModel,
     Alpha,
     AlphaOfRun,
@@ -37,13 +37,13 @@ from tpauc.commands.options import (
     Seed,
     open_share,
 )
-from tpauc.commands.program import OneLineErrors, progress
-from tpauc.commands.reproduce import app as reproduce
+from tpauc.cli.program import OneLineErrors, progress
+from tpauc.cli.reproduce import app as reproduce
 from tpauc.region import Region
 from tpauc.validation import UsageError, check_existing
 
 if TYPE_CHECKING:
-    from tpauc.commands.judging import Document, Judge
+    from tpauc.cli.judging import Document, Judge
 
 app = typer.Typer(
     cls=OneLineErrors,
@@ -99,7 +99,7 @@ def _show(document: Document, lines: Sequence[str], *, as_json: bool) -> None:
 
 
 def _judge(alpha: float, beta: float, confidence: float, resamples: int, seed: int, intervals: str) -> Judge:
-    from tpauc.commands.judging import Judge
+    from tpauc.cli.judging import Judge
     from tpauc.metrics.interval_choice import IntervalMaker
 
     try:
@@ -144,8 +144,8 @@ def fit(
     held out. Columns of text and booleans are categories, other columns numbers; missing values are taken care of. The
     run holds the model as it was judged, trained without the test rows, its card, and the scores of the test rows.
     """
-    from tpauc.commands.fitting import FitSettings, fit_table
-    from tpauc.commands.texts import fit_lines
+    from tpauc.cli.fit import FitSettings, fit_table
+    from tpauc.cli.texts import fit_lines
 
     judge = _judge(alpha, beta, confidence, resamples, seed, intervals)
     settings = FitSettings(target, positive, model, method, tuple(drop or ()), test_size, seed)
@@ -172,7 +172,7 @@ def score(
     A score is the logit above the run's threshold; "alarm" is true where it is above 0, the operating point of the
     region. Columns that the model does not know are ignored.
     """
-    from tpauc.commands.fitting import score_table
+    from tpauc.cli.fit import score_table
 
     done = score_table(run, data, out, keep=keep or [], overwrite=overwrite)
     _show(done, [f"{done['rows']:,} rows scored, {done['alarms']:,} alarms: {done['out']}"], as_json=as_json)
@@ -203,8 +203,8 @@ def evaluate(
     Each with its interval. The operating point is the threshold to use: of those within the false alarms that beta
     allows, the one that catches most. "in region" says whether that is at least 1 - alpha of the positives.
     """
-    from tpauc.commands.score_files import read_scores
-    from tpauc.commands.texts import evaluation_lines
+    from tpauc.cli.score_files import read_scores
+    from tpauc.cli.texts import evaluation_lines
 
     judge = _judge(alpha, beta, confidence, resamples, seed, intervals)
     found = read_scores(scores_file, label, score, positive=positive)
@@ -237,8 +237,8 @@ def compare(
 
     On the same rows, with interval and p-value.
     """
-    from tpauc.commands.score_files import read_scores
-    from tpauc.commands.texts import comparison_lines
+    from tpauc.cli.score_files import read_scores
+    from tpauc.cli.texts import comparison_lines
 
     if len(score) != 2:
         raise UsageError(f"compare needs two models, --score twice; got {len(score)}")
@@ -281,8 +281,8 @@ def report(
 
     ROC curves, score densities, metrics with intervals, and how each model compares with the first.
     """
-    from tpauc.commands.reports import report_run, report_scores
-    from tpauc.commands.runs import region_of
+    from tpauc.cli.report import report_run, report_scores
+    from tpauc.cli.runs import region_of
 
     if check_existing(source, "the run or file").is_dir():
         if label is not None or score or positive is not None:
@@ -323,8 +323,8 @@ def advise(
     Models are trained on plain and on balanced cross-entropy and for the region, by repeated cross-validation, and
     compared on the rows held out. Copies of a row share a fold. Nothing is written.
     """
-    from tpauc.commands.advising import AdviceSettings, advise_on_table
-    from tpauc.commands.texts import advice_lines
+    from tpauc.cli.advise import AdviceSettings, advise_on_table
+    from tpauc.cli.texts import advice_lines
 
     settings = AdviceSettings(target, positive, model, tuple(drop or ()), folds, repeats, seed)
     document = advise_on_table(data, Region(alpha, beta), settings, progress=progress)
@@ -348,7 +348,7 @@ def demo(
     They come with scikit-learn. One digit against the rest, a linear model, the same splits for all methods; the report
     shows the first split.
     """
-    from tpauc.commands.demo import demo_lines, run_demo
+    from tpauc.cli.demo import demo_lines, run_demo
 
     document = run_demo(out, n_seeds=2 if quick else seeds, quick=quick, overwrite=overwrite, progress=progress)
     _show(document, demo_lines(document), as_json=as_json)

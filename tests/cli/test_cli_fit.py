@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 import reference
 from tpauc.classifiers.candidates import METHODS
 from tpauc.classifiers.tpauc_classifier import MODELS
-from tpauc.cli import app
-from tpauc.commands.options import Method, Model
-from tpauc.commands.runs import CARD, MODEL, TEST_SCORES, load_run, save_run
+from tpauc.cli.main import app
+from tpauc.cli.options import Method, Model
+from tpauc.cli.runs import CARD, MODEL, TEST_SCORES, load_run, save_run
 
 REGION = ["--alpha", "0.3", "--beta", "0.3"]
 OPTIONS = ["--target", "ill", "--positive", "yes", *REGION, "--drop", "id", "--resamples", "60"]

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tpauc.commands.judging import Document
-from tpauc.commands.reports import free_page
-from tpauc.commands.runs import REPORT
-from tpauc.commands.texts import aligned, region_line
-from tpauc.commands.threads import threads_for
+from tpauc.cli.judging import Document
+from tpauc.cli.report import free_page
+from tpauc.cli.runs import REPORT
+from tpauc.cli.texts import aligned, region_line
+from tpauc.cli.threads import threads_for
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 from tpauc.reporting import report

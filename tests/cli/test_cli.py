@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 import reference
 import tpauc
-from tpauc.cli import app
-from tpauc.commands.failures import explained
-from tpauc.commands.texts import facts_line, region_line
+from tpauc.cli.failures import explained
+from tpauc.cli.main import app
+from tpauc.cli.texts import facts_line, region_line
 from tpauc.metrics._delong import SortedScores
 from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
 from tpauc.region import Region
@@ -89,7 +89,7 @@ def test_without_a_command_the_help_is_shown_as_an_error():
 
 def test_help_loads_nothing_heavy():
     code = (
-        "import sys\nfrom tpauc.cli import app\n"
+        "import sys\nfrom tpauc.cli.main import app\n"
         "try:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
         "heavy = {'torch', 'sklearn', 'pandas', 'pyarrow', 'scipy', 'matplotlib', 'skops', 'rich'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
@@ -101,7 +101,7 @@ def test_help_loads_nothing_heavy():
 def test_evaluate_needs_neither_torch_nor_scikit_learn(scores):
     path, _ = scores
     code = (
-        f"import sys\nfrom tpauc.cli import app\n"
+        f"import sys\nfrom tpauc.cli.main import app\n"
         f"try:\n    app({['evaluate', str(path), '--label', 'y', '--score', 'rival', *REGION, *FAST]})\n"
         "except SystemExit as end:\n    assert not end.code\n"
         "assert not {'torch', 'sklearn', 'pandas', 'scipy'} & set(sys.modules)"
@@ -247,7 +247,7 @@ def test_all_kinds_of_files_give_the_same(scores, tmp_path, kind):
     if kind == "npz":
         np.savez(other, **numbers)
     else:
-        from tpauc.commands.table_files import write_table
+        from tpauc.cli.table_io import write_table
 
         write_table(other, pa.table(numbers))
     expected, found = (json.loads(run("evaluate", file, *arguments).stdout) for file in (path, other))
@@ -401,7 +401,7 @@ def test_an_unexpected_error_is_one_line_too(scores, monkeypatch):
     def broken(*_, **__):
         raise KeyError("inner\nworkings")
 
-    monkeypatch.setattr("tpauc.commands.score_files.read_scores", broken)
+    monkeypatch.setattr("tpauc.cli.score_files.read_scores", broken)
     result = run("evaluate", scores[0], *GOOD)
     assert result.exit_code == 1
     assert "unexpected KeyError" in one_line_of(result.stderr)
@@ -426,7 +426,7 @@ def test_lines_and_codes(error, line, code):
 def test_warnings_are_one_line_on_stderr(scores, monkeypatch):
     import warnings
 
-    from tpauc.commands import score_files
+    from tpauc.cli import score_files
 
     original = score_files.read_scores
 
@@ -434,7 +434,7 @@ def test_warnings_are_one_line_on_stderr(scores, monkeypatch):
         warnings.warn("look\nout", stacklevel=2)
         return original(*arguments, **options)
 
-    monkeypatch.setattr("tpauc.commands.score_files.read_scores", warned)
+    monkeypatch.setattr("tpauc.cli.score_files.read_scores", warned)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         result = run("evaluate", scores[0], *GOOD, *FAST, "--json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tpauc.commands.judging import Document
+from tpauc.cli.judging import Document
 from tpauc.metrics.interval_choice import LARGE_SAMPLE
 
 _FEW = 5  # examples of a class in the region; with fewer, intervals cover too little (`tpauc.tpauc_interval`)

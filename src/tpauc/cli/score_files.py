@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tpauc.commands.labels import Labels, labels_of
-from tpauc.commands.table_files import read_table
+from tpauc.cli.labels import Labels, labels_of
+from tpauc.cli.table_io import read_table
 from tpauc.validation import FloatArray, check_distinct_options, check_no_missing, check_real, check_scores
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tpauc.commands.experiments import listed
-from tpauc.commands.options import AsJson, DataDir, Debug
+from tpauc.cli.experiments import listed
+from tpauc.cli.options import AsJson, DataDir, Debug
 
 if TYPE_CHECKING:
     from tpauc.paper.differences import Difference

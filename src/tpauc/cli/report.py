@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tpauc.commands.judging import Document, Judge
-from tpauc.commands.runs import REPORT, TEST_SCORES, read_card
-from tpauc.commands.score_files import ScoreFile, read_scores
+from tpauc.cli.judging import Document, Judge
+from tpauc.cli.runs import REPORT, TEST_SCORES, read_card
+from tpauc.cli.score_files import ScoreFile, read_scores
 from tpauc.reporting import report
 from tpauc.validation import check_output_path, check_page_path
 
