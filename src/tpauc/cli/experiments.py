@@ -11,7 +11,7 @@ from tpauc.region import Region
 from tpauc.validation import UsageError
 
 if TYPE_CHECKING:
-    from tpauc.paper.cells import Request
+    from tpauc.paper.experiments.cells import Request
 
 Value = TypeVar("Value")
 
@@ -29,7 +29,7 @@ Threads = Annotated[int | None, typer.Option(min=1, help="Threads for torch; as 
 
 def checked_request(**settings: Any) -> Request:
     """Return what is to be trained; a mistake in it is one in what was typed."""
-    from tpauc.paper.cells import Request
+    from tpauc.paper.experiments.cells import Request
 
     try:
         return Request(**settings)

@@ -12,7 +12,7 @@ from tpauc.cli.experiments import listed
 from tpauc.cli.options import AsJson, DataDir, Debug
 
 if TYPE_CHECKING:
-    from tpauc.paper.differences import Difference
+    from tpauc.paper.experiments.differences import Difference
 
 
 def differences(
@@ -29,8 +29,8 @@ def differences(
 
     Tells methods apart whose own intervals overlap. The tables are written to differences.md in the folder, too.
     """
-    from tpauc.paper.differences import AGAINST, NOTE, as_markdown, tables_of_differences
-    from tpauc.paper.differences import differences as compared
+    from tpauc.paper.experiments.differences import AGAINST, NOTE, as_markdown, tables_of_differences
+    from tpauc.paper.experiments.differences import differences as compared
     from tpauc.training.checkpoints import write_atomically
     from tpauc.validation import check_existing
 

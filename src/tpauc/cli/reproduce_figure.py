@@ -108,9 +108,9 @@ def _image_runs(out: Path, data_dir: Path, dataset: str | None, subset: int) -> 
 
 
 def _show_plan(names: Sequence[str], runs: ImageRuns, *, as_json: bool) -> None:
+    from tpauc.paper.experiments.planning import duration
     from tpauc.paper.figures import FIGURES
     from tpauc.paper.figures.image_trials import seconds_left, workload_of
-    from tpauc.paper.planning import duration
 
     planned = []
     for name in names:

@@ -59,7 +59,7 @@ def search(
     Test data are not looked at: "tpauc reproduce table --set NAME=VALUE" with what was found measures on them, and
     finds the training done. Every process that is given the same --storage takes part in the same study.
     """
-    from tpauc.paper.search import Search, StorageError
+    from tpauc.paper.experiments.search import Search, StorageError
 
     request = checked_request(
         dataset=dataset,

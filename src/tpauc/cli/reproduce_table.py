@@ -28,8 +28,8 @@ from tpauc.cli.options import AsJson, DataDir, Debug
 from tpauc.cli.program import progress
 
 if TYPE_CHECKING:
-    from tpauc.paper.planning import PlannedCell
-    from tpauc.paper.tables import Outcome
+    from tpauc.paper.experiments.planning import PlannedCell
+    from tpauc.paper.experiments.tables import Outcome
 
 
 def table(
@@ -64,8 +64,8 @@ def table(
     Goes on where it was stopped, even if it was killed. Results are added to results.csv and results.md in the folder;
     several processes may share it.
     """
-    from tpauc.paper.methods import PAPER_METHODS
-    from tpauc.paper.tables import TableFolder
+    from tpauc.paper.experiments.methods import PAPER_METHODS
+    from tpauc.paper.experiments.tables import TableFolder
 
     request = checked_request(
         dataset=dataset,
@@ -88,8 +88,8 @@ def table(
 
 
 def _show_plan(planned: Sequence[PlannedCell], *, as_json: bool) -> None:
-    from tpauc.paper.cells import region_text
-    from tpauc.paper.planning import duration
+    from tpauc.paper.experiments.cells import region_text
+    from tpauc.paper.experiments.planning import duration
 
     total = sum(item.seconds for item in planned)
     if as_json:
@@ -108,7 +108,7 @@ def _show_plan(planned: Sequence[PlannedCell], *, as_json: bool) -> None:
 
 
 def _show_outcome(outcome: Outcome, *, as_json: bool) -> None:
-    from tpauc.paper.rendering import tables_of
+    from tpauc.paper.experiments.rendering import tables_of
 
     if as_json:
         rows = [asdict(row) for row in outcome.results]

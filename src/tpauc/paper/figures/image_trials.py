@@ -1,6 +1,6 @@
 """The trials of a figure on images: each is a cell of the paper's tables, trained by its protocol.
 
-The trainings are kept in the folder of a table (`tpauc.paper.tables`): an interrupted figure goes on where it was,
+The trainings are kept in the folder of a table (`tables`): an interrupted figure goes on where it was,
 several processes may share the work, and figures share the cells that they have in common.
 """
 
@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tpauc.paper.cells import Cell, Request
-from tpauc.paper.datasets import DATASETS
+from tpauc.paper.data.datasets import DATASETS
+from tpauc.paper.experiments.cells import Cell, Request
+from tpauc.paper.experiments.methods import METHODS, Place
+from tpauc.paper.experiments.parameters import WARMUP_GRID
+from tpauc.paper.experiments.request_data import Say
+from tpauc.paper.experiments.tables import TableFolder
 from tpauc.paper.figures.figure import Row
 from tpauc.paper.figures.trials import Experiment, Trial
-from tpauc.paper.methods import METHODS, Place
-from tpauc.paper.parameters import WARMUP_GRID
-from tpauc.paper.request_data import Say
-from tpauc.paper.tables import TableFolder
 
 EPOCHS, SEED = 50, 0
 PAPER_WARMUPS = tuple(epochs / EPOCHS for epochs in WARMUP_GRID)
@@ -39,7 +39,7 @@ class ImageRuns(NamedTuple):
     data_dir : Path
         Where the images are.
     dataset : str or None
-        A key of `tpauc.paper.datasets.DATASETS`; None for the one on which the paper has the figure.
+        A key of `tpauc.paper.data.datasets.DATASETS`; None for the one on which the paper has the figure.
     subset : int
         Which classes are positive: 1, 2 or 3.
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tpauc.paper.cells import number_text, region_text
+from tpauc.paper.experiments.cells import number_text, region_text
+from tpauc.paper.experiments.published import REGIONS
 from tpauc.paper.figures.canvas import label, legend_above, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.figures.plane_trials import measure_on_plane
 from tpauc.paper.figures.small_training import Budget
 from tpauc.paper.figures.trial_drawing import draw_dots, draw_limit, name_lines
 from tpauc.paper.figures.trials import Experiment, Trial
-from tpauc.paper.published import REGIONS
 from tpauc.region import Region
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from torch import nn
 
 from tpauc.losses.baselines import FocalLoss, TruncatedLoss
 from tpauc.losses.tpauc_loss import SquareAUCLoss, WarmUp
-from tpauc.paper.methods import METHODS, ClassSizes, Parameters, Place
+from tpauc.paper.experiments.methods import METHODS, ClassSizes, Parameters, Place
 from tpauc.paper.theory.populations import BENT_BORDER, FinitePopulation, PlaneMixture
 from tpauc.region import Region
 from tpauc.validation import FloatArray, check_choice

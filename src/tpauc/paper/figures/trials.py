@@ -19,7 +19,7 @@ class Trial(NamedTuple):
     Attributes
     ----------
     method : str
-        A key of `tpauc.paper.methods.METHODS`.
+        A key of `tpauc.paper.experiments.methods.METHODS`.
     value : float or None
         Exponent of a polynomial, gamma of an exponential weighting; None for the usual one.
     warmup : float or None
@@ -85,7 +85,7 @@ class Experiment:
     by_opauc : bool
         Measure what is made for a region ``(alpha, beta)`` by OPAUC over ``FPR <= beta`` as well.
     dataset : str
-        The image set on which the paper has the figure, a key of `tpauc.paper.datasets.DATASETS`.
+        The image set on which the paper has the figure, a key of `tpauc.paper.data.datasets.DATASETS`.
 
     Examples
     --------

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tpauc.paper.cells import number_text, region_text
+from tpauc.paper.experiments.cells import number_text, region_text
+from tpauc.paper.experiments.parameters import EXPONENT_GRID, GAMMA_GRID
+from tpauc.paper.experiments.published import REGIONS
 from tpauc.paper.figures.canvas import label, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.figures.image_trials import EPOCHS
 from tpauc.paper.figures.plane_trials import measure_on_plane
 from tpauc.paper.figures.small_training import Budget
 from tpauc.paper.figures.trials import Experiment, Trial
-from tpauc.paper.parameters import EXPONENT_GRID, GAMMA_GRID
-from tpauc.paper.published import REGIONS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tpauc.paper.experiments.published import REGIONS
 from tpauc.paper.figures.canvas import label, legend_above, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.figures.gamma_sensitivity import grid_trials
@@ -18,7 +19,6 @@ from tpauc.paper.figures.plane_trials import measure_on_plane
 from tpauc.paper.figures.small_training import Budget
 from tpauc.paper.figures.trial_drawing import draw_limit, draw_spread, draw_square_auc, name_lines
 from tpauc.paper.figures.trials import Experiment, Trial
-from tpauc.paper.published import REGIONS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

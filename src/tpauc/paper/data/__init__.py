@@ -1,0 +1,1 @@
+"""The image data of the paper: fetching, reading, long-tailed subsets."""

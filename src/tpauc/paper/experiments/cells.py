@@ -1,0 +1,237 @@
+"""Cells of a results table: what is trained, with which parameters, and in which regions it is measured.
+
+A cell is one training. A training is named by its settings alone, so that whoever asks for the same settings, for
+another region or in another table, finds the epochs that are there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tpauc.paper.data.datasets import DATASETS
+from tpauc.paper.experiments.methods import METHODS, ClassSizes, Place
+from tpauc.paper.experiments.published import REGIONS
+from tpauc.paper.experiments.recipes import RECIPES
+from tpauc.region import Region
+from tpauc.validation import (
+    check_choice,
+    check_count,
+    check_each,
+    check_epochs_before,
+    check_known_parameters,
+    check_parameter,
+    check_seed,
+    check_subset,
+)
+
+ANY_REGION, EACH_REGION = "any region", "each region"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a table is asked to hold; each combination of method and seed.
+
+    Parameters
+    ----------
+    dataset : str
+        A key of ``DATASETS``.
+    subset : int
+        1, 2 or 3.
+    methods : sequence of str
+        Keys of ``METHODS``.
+    seeds : sequence of int
+        For the weights at the start and the batches.
+    epochs : int
+        Of each training.
+    regions : sequence of Region
+        To measure in; by default those of the paper.
+    recipe : str
+        A key of ``RECIPES``.
+    split : int
+        Seed of the split into training, validation and test data.
+    per_region : bool
+        Train a method whose parameters depend on the region once for each; else with those of the first region alone.
+    parameters : mapping
+        Values that replace the paper's.
+
+    Examples
+    --------
+    >>> request = Request(dataset="cifar10-lt", subset=1, methods=("SqAUC", "TPAUC-Poly"), seeds=(0,), epochs=30)
+    >>> for cell in request.cells():
+    ...     print(cell.title, "| chosen for", cell.chosen_for)
+    SqAUC, seed 0 | chosen for any region
+    TPAUC-Poly (exponent=0.1 warmup_epochs=0), seed 0 | chosen for (0.3, 0.3)
+    """
+
+    dataset: str
+    subset: int
+    methods: Sequence[str]
+    seeds: Sequence[int]
+    epochs: int
+    regions: Sequence[Region] = REGIONS
+    recipe: str = "paper"
+    split: int = 0
+    per_region: bool = False
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_choice(self.dataset, "dataset", DATASETS)
+        check_subset(self.subset, DATASETS[self.dataset].subsets)
+        check_each(self.methods, "methods", lambda name, where: check_choice(name, where, METHODS))
+        check_each(self.seeds, "seeds", check_seed)
+        check_each(self.regions, "regions", lambda region, where: region)
+        check_count(self.epochs, "epochs")
+        check_choice(self.recipe, "recipe", RECIPES)
+        check_seed(self.split, "split")
+        known = {name for method in self.methods for name in self._best(method, self.regions[0])}
+        check_known_parameters(self.parameters, known, self.methods)
+        for name, value in self.parameters.items():
+            check_parameter(value, name)
+        check_epochs_before(self.parameters, self.epochs)
+        for cell in self.cells():  # a value that no loss takes is found now, not after hours
+            METHODS[cell.method].make_loss(dict(cell.parameters), ClassSizes(1, 1))
+
+    def cells(self) -> list[Cell]:
+        """Return the trainings that are needed, each with the regions that it serves."""
+        return [cell for seed in self.seeds for method in self.methods for cell in self._cells_of(method, seed)]
+
+    def _cells_of(self, method: str, seed: int) -> list[Cell]:
+        found: dict[tuple[tuple[str, float], ...], list[Region]] = {}
+        for region in self.regions:
+            best = self._best(method, region if self.per_region else self.regions[0])
+            changed = {name: value for name, value in self.parameters.items() if name in best}
+            found.setdefault(tuple({**best, **changed}.items()), []).append(region)
+        return [
+            Cell(
+                dataset=self.dataset,
+                subset=self.subset,
+                split=self.split,
+                recipe=self.recipe,
+                epochs=self.epochs,
+                method=method,
+                seed=seed,
+                parameters=parameters,
+                regions=tuple(regions),
+                chosen_for=self._chosen_for(method),
+            )
+            for parameters, regions in found.items()
+        ]
+
+    def _best(self, method: str, region: Region) -> dict[str, float]:
+        return METHODS[method].parameters(Place(self.dataset, self.subset, region, self.epochs))
+
+    def _chosen_for(self, method: str) -> str:
+        best = self._best(method, self.regions[0])
+        if not best:
+            return ANY_REGION
+        chosen = EACH_REGION if self.per_region else region_text(self.regions[0])
+        if by_hand := {name: value for name, value in self.parameters.items() if name in best}:
+            chosen += f", but {parameters_text(tuple(by_hand.items()))}"
+        return chosen
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One training, and the regions to measure it in.
+
+    Attributes
+    ----------
+    dataset, subset, split, recipe, epochs, method, seed
+        As in `Request`.
+    parameters : tuple of (str, float)
+        Of the method.
+    regions : tuple of Region
+        To measure in.
+    chosen_for : str
+        Whose parameters these are: "any region", "each region", or the one that they were chosen for.
+    """
+
+    dataset: str
+    subset: int
+    split: int
+    recipe: str
+    epochs: int
+    method: str
+    seed: int
+    parameters: tuple[tuple[str, float], ...]
+    regions: tuple[Region, ...]
+    chosen_for: str
+
+    @property
+    def title(self) -> str:
+        """What progress lines call it."""
+        parameters = f" ({text})" if (text := parameters_text(self.parameters)) else ""
+        return f"{self.method}{parameters}, seed {self.seed}"
+
+    @property
+    def trained_region(self) -> Region:
+        """The region that training is told of: that of the method's parameters, or the paper's first one."""
+        values = dict(self.parameters)
+        return Region(values.get("alpha", REGIONS[0].alpha), values.get("beta", REGIONS[0].beta))
+
+    def folder(self, out: Path) -> Path:
+        """Return where the training is kept.
+
+        Examples
+        --------
+        >>> request = Request(
+        ...     dataset="cifar10-lt", subset=1, methods=("TPAUC-Poly",), seeds=(0,), epochs=30, recipe="strong"
+        ... )
+        >>> request.cells()[0].folder(Path("out")).as_posix()
+        'out/runs/cifar10-lt-1/TPAUC-Poly/strong-30-epochs-split-0-seed-0-exponent-0.1-warmup_epochs-0'
+        """
+        length = f"-{self.epochs}-epochs" if RECIPES[self.recipe].depends_on_epochs else ""
+        parts = [f"{self.recipe}{length}-split-{self.split}-seed-{self.seed}"]
+        parts += [f"{name}-{number_text(value)}" for name, value in self.parameters]
+        return out / "runs" / f"{self.dataset}-{self.subset}" / self.method / "-".join(parts)
+
+
+def number_text(value: float) -> str:
+    """Return a number in short, but never so short that another one reads the same.
+
+    >>> number_text(25.0), number_text(0.1), number_text(0.1234567)
+    ('25', '0.1', '0.1234567')
+    """
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
+def region_text(region: Region) -> str:
+    """Return a region as tables show it.
+
+    >>> region_text(Region(0.3, 0.3))
+    '(0.3, 0.3)'
+    """
+    return f"({number_text(region.alpha)}, {number_text(region.beta)})"
+
+
+def chosen_region(chosen_for: str, measured: Region) -> Region:
+    """Return the region whose parameters were trained with, for what is measured in a region.
+
+    >>> chosen_region("(0.3, 0.4), but exponent=1", Region(0.5, 0.5)), chosen_region(EACH_REGION, Region(0.5, 0.5))
+    (Region(alpha=0.3, beta=0.4), Region(alpha=0.5, beta=0.5))
+    """
+    if not chosen_for.startswith("("):
+        return measured
+    alpha, beta = chosen_for[1 : chosen_for.index(")")].split(", ")
+    return Region(float(alpha), float(beta))
+
+
+def parameters_text(parameters: Sequence[tuple[str, float]]) -> str:
+    """Return parameters on one line.
+
+    >>> parameters_text((("exponent", 0.1), ("warmup_epochs", 0)))
+    'exponent=0.1 warmup_epochs=0'
+    """
+    return " ".join(f"{name}={number_text(value)}" for name, value in parameters)
+
+
+def parameters_of(text: str) -> tuple[tuple[str, float], ...]:
+    """Return the parameters that `parameters_text` has written.
+
+    >>> parameters_of("exponent=0.1 warmup_epochs=0")
+    (('exponent', 0.1), ('warmup_epochs', 0.0))
+    """
+    return tuple((name, float(value)) for name, value in (item.split("=") for item in text.split()))

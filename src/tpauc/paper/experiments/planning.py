@@ -1,0 +1,116 @@
+"""How long a cell will take: from cells that are finished, or from a step and a scored batch that are timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
+
+import torch
+
+from tpauc.paper.data.datasets import DATASETS, Splits
+from tpauc.paper.experiments.cells import Cell
+from tpauc.paper.experiments.methods import METHODS, ClassSizes
+from tpauc.paper.experiments.provenance import machine
+from tpauc.paper.experiments.recipes import RECIPES
+from tpauc.paper.experiments.results import Result
+from tpauc.paper.experiments.running import Backbone, config_of, new_network
+from tpauc.training.data import as_examples, evaluating
+from tpauc.training.launching import make_fabric
+from tpauc.training.setup import make_loss, make_optimizer, make_sampler
+
+_TIMED = 2
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A cell, how many of its epochs are still to be trained, and about how long that takes."""
+
+    cell: Cell
+    epochs_left: int
+    seconds: float
+
+
+def known_seconds(cell: Cell, results: Sequence[Result]) -> float | None:
+    """Return the mean time of an epoch in finished cells like this one, None if there are none.
+
+    They are of the same data and recipe, on the same machine with as many threads, and of the same method if there are
+    any of that.
+    """
+    here = (cell.dataset, cell.subset, cell.recipe, machine(), torch.get_num_threads())
+    alike = [row for row in results if (row.dataset, row.subset, row.recipe, row.machine, row.threads) == here]
+    chosen = [row for row in alike if row.method == cell.method] or alike
+    return fmean(row.seconds / row.epochs for row in chosen) if chosen else None
+
+
+class Timing(NamedTuple):
+    """Seconds that a step of training takes, augmentation included, and the scoring of ``eval_batch_size`` images."""
+
+    step: float
+    scoring: float
+
+    @classmethod
+    def measure(cls, cell: Cell, backbone: Backbone) -> Timing:
+        """Time steps and scorings of a cell on blank images, where it would be trained.
+
+        The first of each goes before those that are timed.
+        """
+        config = config_of(cell, None, progress=False)
+        device = make_fabric(config, started_here=False).device
+        model = new_network(cell, backbone).to(device)
+        made = METHODS[cell.method].make_loss(dict(cell.parameters), ClassSizes(1, 10))
+        loss = make_loss(made, config).to(device)
+        optimizer = make_optimizer(model, loss, config)
+        shape = DATASETS[cell.dataset].image_shape
+        batch, scored = (
+            torch.zeros(n, *shape, dtype=torch.uint8, device=device)
+            for n in (config.batch_size, config.eval_batch_size)
+        )
+        augment, generator = RECIPES[cell.recipe].augment, torch.Generator(device)
+        labels = torch.arange(config.batch_size, device=device) < config.batch_size // 10
+        weight = next(model.parameters())
+
+        def step() -> None:
+            optimizer.zero_grad()
+            loss(model(augment(batch, generator)), labels).backward()
+            optimizer.step()
+            weight.sum().item()  # a device that works on its own has to be waited for
+
+        def score() -> None:
+            with evaluating(model), torch.no_grad():
+                model(scored).sum().item()
+
+        return cls(_mean_seconds(step), _mean_seconds(score))
+
+    def epoch(self, cell: Cell, splits: Splits) -> float:
+        """Return the time of an epoch of a cell: its steps, and whatever it scores. Reading files is not counted."""
+        config = config_of(cell, None, progress=False)
+        train = as_examples(splits.train, "train").positive
+        scored = sum(as_examples(part, "data").positive.size for part in (splits.validation, splits.test))
+        if config.hard_examples != "none":  # found by scoring all training data
+            scored += train.size
+        return self.step * len(make_sampler(train, config)) + self.scoring * scored / config.eval_batch_size
+
+
+def _mean_seconds(act: Callable[[], None]) -> float:
+    seconds = []
+    for _ in range(1 + _TIMED):
+        begun = time.perf_counter()
+        act()
+        seconds.append(time.perf_counter() - begun)
+    return fmean(seconds[1:])
+
+
+def duration(seconds: float) -> str:
+    """Return a time as words.
+
+    Examples
+    --------
+    >>> duration(40), duration(400), duration(40_000)
+    ('40 s', '7 min', '11.1 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

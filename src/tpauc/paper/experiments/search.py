@@ -1,0 +1,281 @@
+"""Search the parameters of a method by validation TPAUC, through Optuna; several machines may share a study.
+
+What is searched are the paper's grids: the exponent (Poly) or gamma (Exp), of each side where they differ, and the
+epochs of warm-up; of "anchored" the width of the border and the epochs before it. A trial is a cell of a table
+(`cells`): it has checkpoints, goes on after a stop, and `tpauc reproduce table --set ...` finds it
+trained. Test data are scored but never looked at here.
+
+A study lives where its storage URL says, ``sqlite:///search.db`` or the address of a database server. Every process
+that is given the same URL and the same request takes part, until the study has as many finished trials as are wanted,
+or has tried every combination. What Optuna proposes a second time is replaced by something that was not tried yet.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import platform
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tpauc.paper.data.datasets import Splits
+from tpauc.paper.experiments.backbones import BACKBONES
+from tpauc.paper.experiments.cells import Cell, Request, parameters_text, region_text
+from tpauc.paper.experiments.parameters import EXPONENT_GRID, GAMMA_GRID, WARMUP_GRID
+from tpauc.paper.experiments.request_data import RequestData, Say
+from tpauc.paper.experiments.running import Backbone, best_epoch, train_cell
+from tpauc.training.vital_signs import TrainingDivergedError
+from tpauc.validation import check_count, check_searchable, check_single, import_extra
+
+TAU_GRID = (0.03, 0.1, 0.3, 1.0)  # from nearly the exact selection to weights within a factor of 2
+_SECONDS_TO_WAIT, _LONGEST_WAIT = 1.0, 60
+_PAUSES = (0.1, 0.3, 0.9)  # seconds between attempts to open a study
+_PROCESS = "process"
+
+
+class StorageError(ValueError):
+    """A storage that no study can be kept in: not a URL, no driver for it, or nothing that can be opened there."""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a study has found so far.
+
+    Attributes
+    ----------
+    study : str
+        Its name in the storage.
+    trials : int
+        How many different parameters were tried to the end.
+    parameters : dict
+        Of the best one.
+    validation_tpauc : float
+        Of the best one.
+    """
+
+    study: str
+    trials: int
+    parameters: dict[str, float]
+    validation_tpauc: float
+
+
+def search_space(request: Request) -> dict[str, tuple[float, ...]]:
+    """Return the values to choose from, by name of the parameter; one that the request sets is not searched.
+
+    Examples
+    --------
+    >>> request = Request(dataset="cifar10-lt", subset=1, methods=("TPAUC-Poly",), seeds=(0,), epochs=20)
+    >>> search_space(request)
+    {'exponent': (0.01, 0.03, 0.05, 0.08, 0.1, 1.0, 5.0), 'warmup_epochs': (0, 3, 5, 8, 10, 15)}
+    """
+    epochs = request.epochs
+    known: dict[str, tuple[float, ...]] = {
+        **dict.fromkeys(("exponent", "positive_exponent", "negative_exponent"), EXPONENT_GRID),
+        **dict.fromkeys(("gamma", "positive_gamma", "negative_gamma"), GAMMA_GRID),
+        "warmup_epochs": tuple(value for value in WARMUP_GRID if value < epochs),
+        "plain_epochs": tuple(sorted({quarter * epochs // 4 for quarter in range(4)})),
+        "tau": TAU_GRID,
+    }
+    names = [name for name, _ in request.cells()[0].parameters if name not in request.parameters]
+    return {name: known[name] for name in names if name in known}
+
+
+def study_name(request: Request) -> str:
+    """Return the name of the study of a request: everything that a trial depends on besides what is searched.
+
+    Examples
+    --------
+    >>> study_name(Request(dataset="cifar10-lt", subset=1, methods=("TPAUC-Poly",), seeds=(0,), epochs=20))
+    'cifar10-lt subset 1 TPAUC-Poly (0.3, 0.3) paper 20 epochs split 0 seed 0'
+    """
+    fixed = f" {text}" if (text := parameters_text(sorted(request.parameters.items()))) else ""
+    return (
+        f"{request.dataset} subset {request.subset} {request.methods[0]}{fixed} {region_text(request.regions[0])} "
+        f"{request.recipe} {request.epochs} epochs split {request.split} seed {request.seeds[0]}"
+    )
+
+
+class Search:
+    """A study, and what its trials are trained on.
+
+    Parameters
+    ----------
+    request : Request
+        With one method, one seed and one region.
+    out : Path
+        Folder of a table, which keeps the trainings.
+    data_dir : Path
+        Where the images are.
+    storage : str, optional
+        URL; by default a file ``search.db`` in ``out``.
+    backbone : callable, optional
+        Returns a new network; by default that of the data set.
+
+    Raises
+    ------
+    StorageError
+        If the study cannot be opened.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        out: Path,
+        data_dir: Path,
+        *,
+        storage: str | None = None,
+        backbone: Backbone | None = None,
+    ) -> None:
+        for name in ("methods", "seeds", "regions"):
+            check_single(getattr(request, name), name)
+        self._request, self._out, self._data = request, out, RequestData(data_dir)
+        self._backbone = backbone or BACKBONES[request.dataset]
+        self._space = check_searchable(search_space(request), request.methods[0])
+        self._optuna: Any = import_extra("optuna", "paper")
+        if storage is None:
+            out.mkdir(parents=True, exist_ok=True)
+            # By way of SQLAlchemy, which Optuna stands on: in a URL a "?" of the folder's name needs escaping.
+            url = import_extra("sqlalchemy", "paper").URL.create("sqlite", database=str(out / "search.db"))
+            storage = url.render_as_string(hide_password=False)
+        self._study = _opened_study(self._optuna, study_name(request), storage)
+        self._collisions = 0
+
+    def run(self, trials: int, *, say: Say = print, progress: bool = True) -> SearchResult:
+        """Try parameters until the study has ``trials`` finished trials, those of other processes included.
+
+        Where there are not so many combinations of parameters, all of them are tried. Images on which the region cannot
+        be measured are refused before anything is trained.
+
+        Raises
+        ------
+        StorageError
+            If the study cannot be reached any longer. What is trained stays trained.
+        """
+        check_count(trials, "trials")
+        try:
+            self._retry_lost_trials()
+            while len(self._finished()) < min(trials, len(self._combinations())):
+                self._try(self._data.load(self._request, say=say), say, progress)
+            return self.best()
+        except self._optuna.exceptions.StorageInternalError as error:
+            reason = str(error.__cause__ or error).partition("\n")[0]
+            raise StorageError(f"the study cannot be reached any longer, try again ({reason})") from error
+
+    def best(self) -> SearchResult:
+        """Return the best parameters so far."""
+        study = self._study
+        return SearchResult(study.study_name, len(self._finished()), dict(study.best_params), float(study.best_value))
+
+    def _try(self, splits: Splits, say: Say, progress: bool) -> None:
+        """Train and measure one choice of parameters; after a stop it is the first to be tried again."""
+        study, state = self._study, self._optuna.trial.TrialState
+        trial = study.ask()
+        # Seeded by the number of the trial, which is nobody else's: processes that start together choose differently.
+        seeds = np.random.SeedSequence(self._request.seeds[0], spawn_key=(trial.number,))
+        study.sampler = self._optuna.samplers.TPESampler(seed=int(seeds.generate_state(1)[0]), constant_liar=True)
+        trial.set_user_attr(_PROCESS, _this_process())
+        chosen = {name: trial.suggest_categorical(name, values) for name, values in self._space.items()}
+        if chosen in self._finished():  # a failed trial is one that Optuna learns nothing from
+            study.tell(trial, state=state.FAIL)
+            self._enqueue_another(chosen, seeds)
+            return
+        cell = self._cell(chosen)
+        say(f"trial {trial.number + 1}: {cell.title}")
+        try:
+            trained = train_cell(cell, splits, self._out, self._backbone, progress=progress)
+            value = best_epoch(trained, cell.epochs, cell.regions[0]).tpauc
+        except BlockingIOError:
+            say(f"trial {trial.number + 1}: another process is training it")
+            study.tell(trial, state=state.FAIL)
+            self._enqueue_another(chosen, seeds)
+            time.sleep(_SECONDS_TO_WAIT * min(2**self._collisions, _LONGEST_WAIT))  # all that is left may be busy
+            self._collisions += 1
+        except TrainingDivergedError as error:
+            say(f"trial {trial.number + 1}: {error}")
+            study.tell(trial, 0.0)
+        except BaseException:
+            study.tell(trial, state=state.FAIL)
+            study.enqueue_trial(chosen)
+            raise
+        else:
+            self._collisions = 0
+            study.tell(trial, value)
+            say(f"trial {trial.number + 1}: validation TPAUC {value:.4f}")
+
+    def _retry_lost_trials(self) -> None:
+        """Give the trials of processes of this machine that were killed to whoever asks next."""
+        state = self._optuna.trial.TrialState
+        for trial in self._study.get_trials(states=(state.RUNNING,)):
+            if _is_lost(trial.user_attrs):
+                try:
+                    self._study.tell(trial.number, state=state.FAIL)
+                except ValueError:  # another process has found it, and tries it again
+                    continue
+                self._study.enqueue_trial(trial.params)
+
+    def _cell(self, chosen: Mapping[str, float]) -> Cell:
+        return replace(self._request, parameters={**self._request.parameters, **chosen}).cells()[0]
+
+    def _combinations(self) -> list[dict[str, float]]:
+        return [dict(zip(self._space, values, strict=True)) for values in itertools.product(*self._space.values())]
+
+    def _finished(self) -> list[dict[str, float]]:
+        """Return the different parameters that were tried to the end."""
+        complete = self._study.get_trials(deepcopy=False, states=(self._optuna.trial.TrialState.COMPLETE,))
+        return [chosen for chosen in self._combinations() if any(trial.params == chosen for trial in complete)]
+
+    def _enqueue_another(self, chosen: Mapping[str, float], seeds: np.random.SeedSequence) -> None:
+        """Let the next trial be of parameters that are neither finished nor these, if there are any."""
+        finished = self._finished()
+        if left := [other for other in self._combinations() if other != chosen and other not in finished]:
+            self._study.enqueue_trial(left[int(np.random.default_rng(seeds).integers(len(left)))])
+
+
+def _opened_study(optuna: Any, name: str, storage: str) -> Any:
+    try:
+        return _created_study(optuna, name, storage)
+    except Exception as error:  # of Optuna, of SQLAlchemy, or of whichever driver the URL asks for
+        shown = re.sub(r"(://[^:/@]*):.*@", r"\1:...@", storage)  # without its password
+        reason = str(error).partition("\n")[0]
+        rule = "storage must be the URL of a database that can be opened, such as sqlite:///search.db"
+        raise StorageError(f"{rule}, got {shown!r} ({reason})") from error
+
+
+def _created_study(optuna: Any, name: str, storage: str) -> Any:
+    """Open a study, or make it; of processes that make it at once all but one fail, and find it a moment later."""
+    pauses = list(_PAUSES)
+    while True:
+        try:
+            return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
+        except Exception:  # whatever the driver raises, see above
+            if not pauses:
+                raise
+            time.sleep(pauses.pop(0))
+
+
+def _this_process() -> str:
+    return f"{platform.node()} {os.getpid()}"
+
+
+def _is_lost(attributes: Mapping[str, Any]) -> bool:
+    """Whether a running trial belongs to a process of this machine that is no more."""
+    node, _, number = str(attributes.get(_PROCESS, "")).rpartition(" ")
+    if node != platform.node():
+        return False
+    if os.name == "nt":  # where signal 0 is Ctrl-C and asks nothing
+        return False
+    if int(number) == os.getpid():  # of a process before this one that had its number, or was interrupted here
+        return True
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # it lives, and is someone else's
+        return False
+    return False
