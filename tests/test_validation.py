@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from tpauc.validation import (
+from tpauc._validation import (
     check_choice,
     check_count,
     check_labels,

@@ -10,7 +10,7 @@ import itertools
 import math
 from dataclasses import dataclass
 
-from tpauc.validation import check_count, check_share
+from tpauc._validation import check_count, check_share
 
 # 100 * 0.29 is 28.999999999999996 and must count 29 examples; so must 10_000 * (1 - 0.9999) count one, though that
 # share is 1.1e-17 below 0.0001. A share k/n or 1 - k/n, its padding and the product with n together err by at most

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -29,21 +29,8 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import Sampler
 
+from tpauc._validation import FloatArray, check_both_classes, check_count, check_labels, check_ratio, check_scores
 from tpauc.region import Region
-from tpauc.validation import (
-    FloatArray,
-    check_batch_splits,
-    check_both_classes,
-    check_count,
-    check_labels,
-    check_length,
-    check_may_update,
-    check_position,
-    check_ratio,
-    check_replica,
-    check_sampler_state,
-    check_scores,
-)
 
 _STATE = ("epoch", "position", "fingerprint")
 
@@ -117,9 +104,9 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         self.positives_per_batch = _positives_in_batch(self.batch_size, *check_ratio(ratio))
         self.negatives_per_batch = self.batch_size - self.positives_per_batch
         self.seed = check_count(seed, "seed", at_least=0)
-        self._replica = check_replica(num_replicas, rank)
+        self._replica = _check_replica(num_replicas, rank)
         if self._replica is not None:
-            check_batch_splits(self.batch_size, self._replica[0])
+            _check_batch_splits(self.batch_size, self._replica[0])
         # All that decides the order, apart from the epoch. The number of processes does not.
         self._fingerprint: dict[str, float] = {
             "positives": n_positive,
@@ -156,7 +143,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         # As a generator it begins when its first batch is asked for. A DataLoader with workers calls iter() twice, and
         # the call that it drops must not count as an epoch.
         num_replicas, rank = self._replica or _replica_of_this_process()
-        check_batch_splits(self.batch_size, num_replicas)
+        _check_batch_splits(self.batch_size, num_replicas)
         if self._progress.begun:
             self._progress = _Progress(self._progress.epoch + 1)
         self._progress.begun = True
@@ -179,7 +166,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         """
         number = check_count(self.epoch if epoch is None else epoch, "epoch", at_least=0)
         done = check_count(self.position if position is None else position, "position", at_least=0)
-        check_position(done, len(self))
+        _check_position(done, len(self))
         return {"epoch": number, "position": done, "fingerprint": dict(self._fingerprint)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -187,11 +174,11 @@ class StratifiedBatchSampler(Sampler[list[int]]):
 
         A state saved with other labels, batch size, ratio or seed is an error.
         """
-        epoch, position = check_sampler_state(state, _STATE, self._fingerprint)
+        epoch, position = _check_sampler_state(state, _STATE, self._fingerprint)
         self._go_to(epoch, position, self._rows)
 
     def _go_to(self, epoch: int, position: int, rows: _Rows) -> None:
-        check_position(position, self._n_batches(rows))
+        _check_position(position, self._n_batches(rows))
         self._rows = rows
         self._progress = _Progress(epoch, position)
 
@@ -270,10 +257,10 @@ class HardExampleSampler(StratifiedBatchSampler):
             Scores of the whole data set in its order, by the model as it is now; the same on every process. Of equal
             scores the one in the lower row is taken first.
         """
-        check_may_update(self.resuming, self.epoch, self.position)
+        _check_may_update(self.resuming, self.epoch, self.position)
         values = check_scores(_as_array(scores), "scores")
         positive, negative = self._all_rows
-        check_length(values, "scores", len(positive) + len(negative), "labels")
+        _check_length(values, "scores", len(positive) + len(negative), "labels")
         self._rows = _Rows(
             positive[_lowest(values[positive.numpy()], self._n_hard_positives)],
             negative[_lowest(-values[negative.numpy()], self._n_hard_negatives)],
@@ -289,7 +276,7 @@ class HardExampleSampler(StratifiedBatchSampler):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go where ``state`` stands, as :class:`StratifiedBatchSampler` does, with the rows selected then."""
-        epoch, position = check_sampler_state(state, (*_STATE, "selected"), self._fingerprint)
+        epoch, position = _check_sampler_state(state, (*_STATE, "selected"), self._fingerprint)
         rows = self._all_rows
         if state["selected"] is not None:
             # A checkpoint may be loaded straight onto an accelerator.
@@ -376,3 +363,66 @@ def _as_array(values: torch.Tensor | npt.ArrayLike) -> npt.ArrayLike:
     on_cpu = values.detach().cpu()
     array: npt.NDArray[Any] = (on_cpu.float() if on_cpu.dtype == torch.bfloat16 else on_cpu).numpy()
     return array
+
+
+def _check_replica(num_replicas: int | None, rank: int | None) -> tuple[int, int] | None:
+    """Return ``(num_replicas, rank)``, or None where both are to be asked of torch.distributed."""
+    if num_replicas is None and rank is None:
+        return None
+    if num_replicas is None or rank is None:
+        raise ValueError(f"give both num_replicas and rank or neither, got {num_replicas!r} and {rank!r}")
+    replicas, number = check_count(num_replicas, "num_replicas"), check_count(rank, "rank", at_least=0)
+    if number >= replicas:
+        raise ValueError(f"rank must be below num_replicas={replicas}, got {rank!r}")
+    return replicas, number
+
+
+def _check_batch_splits(batch_size: int, num_replicas: int) -> None:
+    """Raise if a global batch has fewer examples than there are processes to share it."""
+    if batch_size < num_replicas:
+        raise ValueError(
+            f"batch_size is that of all processes together and must be at least their number, {num_replicas}, "
+            f"got {batch_size}"
+        )
+
+
+def _check_sampler_state(
+    state: Mapping[str, Any], fields: Collection[str], fingerprint: Mapping[str, Any]
+) -> tuple[int, int]:
+    """Return the epoch and position of a sampler's state that has all ``fields`` and fits the sampler."""
+    if not isinstance(state, Mapping):
+        raise TypeError(f"state must be what state_dict() returns, got {type(state).__name__}")
+    if missing := [field for field in fields if field not in state]:
+        raise ValueError(f"state must hold {', '.join(fields)}; it lacks {', '.join(missing)}")
+    found = state["fingerprint"]
+    if found != fingerprint:
+        found = found if isinstance(found, Mapping) else {}
+        differences = ", ".join(
+            f"{key}={fingerprint.get(key)!r} but the state has {found.get(key)!r}"
+            for key in sorted({*fingerprint, *found})
+            if fingerprint.get(key) != found.get(key)
+        )
+        raise ValueError(f"state comes from a sampler of other data or settings: this one has {differences}")
+    epoch = check_count(state["epoch"], "state['epoch']", at_least=0)
+    return epoch, check_count(state["position"], "state['position']", at_least=0)
+
+
+def _check_position(position: int, n_batches: int) -> None:
+    """Raise if more batches are said to be done than an epoch has."""
+    if position > n_batches:
+        raise ValueError(f"position must be at most {n_batches}, the batches of an epoch, got {position}")
+
+
+def _check_length(values: npt.NDArray[Any], name: str, length: int, of: str) -> None:
+    """Raise if a one-dimensional array has another length than ``of``."""
+    if values.size != length:
+        raise ValueError(f"{name} must have one value for each of the {length} {of}, got {values.size}")
+
+
+def _check_may_update(resuming: bool, epoch: int, position: int) -> None:
+    """Raise if the hard examples of a half-finished epoch would be replaced."""
+    if resuming:
+        raise RuntimeError(
+            f"update() must wait: epoch {epoch} is resumed at batch {position}, with the selection that it began with; "
+            "write `if not sampler.resuming: sampler.update(scores)`"
+        )

@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 
 import reference
 import tpauc
+from tpauc.cli._checks import UsageError
 from tpauc.cli.failures import explained
 from tpauc.cli.main import app
 from tpauc.cli.texts import facts_line, region_line
 from tpauc.metrics._delong import SortedScores
 from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
 from tpauc.region import Region
-from tpauc.validation import UsageError
 
 COMMANDS = ["fit", "score", "evaluate", "compare", "report", "demo"]
 REGION = ["--alpha", "0.3", "--beta", "0.2"]

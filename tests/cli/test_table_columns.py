@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tpauc.cli._checks import UsageError
 from tpauc.cli.features import MOST_CATEGORIES, FeatureColumns, read_features
 from tpauc.cli.labels import labels_of
 from tpauc.cli.score_files import read_scores
-from tpauc.validation import UsageError
 
 
 def written(folder, name, contents):

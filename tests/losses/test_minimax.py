@@ -13,11 +13,10 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from processes import run_in_processes
-from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
+from tpauc.losses.minimax import MinimaxTPAUCLoss, _check_step_sizes, _check_weight_range, descent_ascent
 from tpauc.losses.rank_weighting import Anchored, TruncatedSide
 from tpauc.losses.tpauc_loss import TPAUCLoss
 from tpauc.losses.weighting import Exponential, Polynomial, Uniform, Weighting
-from tpauc.validation import check_step_sizes, check_weight_range
 
 FORMS = ["paper", "compact"]
 SIZES = {"paper": (10, 8), "compact": (6, 3)}
@@ -876,8 +875,8 @@ def test_a_state_of_the_other_form_is_refused():
 
 
 def test_checks_let_pass_what_is_right():
-    check_weight_range(torch.sqrt, "weighting")
-    check_weight_range(torch.ones_like, "weighting")
-    check_weight_range(Weighting.from_penalty(lambda v: v**3 / 3), "weighting")
-    assert check_step_sizes(1, "dual_lr") == (1.0, 1.0)
-    assert check_step_sizes((1, 2.0), "dual_lr") == (1.0, 2.0)
+    _check_weight_range(torch.sqrt, "weighting")
+    _check_weight_range(torch.ones_like, "weighting")
+    _check_weight_range(Weighting.from_penalty(lambda v: v**3 / 3), "weighting")
+    assert _check_step_sizes(1, "dual_lr") == (1.0, 1.0)
+    assert _check_step_sizes((1, 2.0), "dual_lr") == (1.0, 2.0)

@@ -13,16 +13,18 @@ from torchmetrics import MetricCollection
 
 import reference
 from processes import run_in_processes
+from tpauc._validation import check_class_counts
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.torchmetric import (
     TwoWayPartialAUC,
+    _check_finite,
+    _check_pair_count,
     _histogram,
     _mean_over_binned_pairs,
     _widest_float,
     two_way_partial_auc,
 )
 from tpauc.region import Region
-from tpauc.validation import check_class_counts, check_finite, check_pair_count
 
 TIES = ["half", "optimistic", "pessimistic"]
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -206,9 +208,9 @@ def test_without_any_update_there_is_the_error_and_no_warning(bins):
 
 
 def test_checks_let_pass_what_is_right():
-    check_finite(torch.tensor([1.0, -1e38]), "scores")
+    _check_finite(torch.tensor([1.0, -1e38]), "scores")
     check_class_counts(1, 1, "labels")
-    assert check_pair_count(2**31, 2**31) == 2**62
+    assert _check_pair_count(2**31, 2**31) == 2**62
 
 
 def test_more_pairs_than_can_be_counted_are_refused():

@@ -14,11 +14,10 @@ from PIL import Image
 import image_files
 from tpauc import Polynomial, TPAUCLoss, TrainConfig, evaluate, fit
 from tpauc.paper.data.cifar_files import CIFAR10, CIFAR100, CifarFiles
-from tpauc.paper.data.datasets import DATASETS, load_splits
+from tpauc.paper.data.datasets import DATASETS, _check_distinct_images, load_splits
 from tpauc.paper.data.long_tail import class_counts, distinct_rows, part_sizes, split_rows
 from tpauc.paper.data.tiny_imagenet_files import TinyImageNetFiles, read_image
 from tpauc.paper.experiments.augmentation import Augment
-from tpauc.validation import check_distinct_images
 
 PARTS = ("train", "validation", "test")
 SUBSETS = [(name, number) for name in DATASETS for number in (1, 2, 3)]
@@ -413,13 +412,13 @@ def test_blank_images_of_cifar(tmp_path):
 
 def test_some_images_may_be_there_twice(tmp_path):
     path = tmp_path / "cifar-100-binary"
-    check_distinct_images([2] * 26 + [1] * 59_948, path, "command")  # those of CIFAR-100
-    check_distinct_images([2] * 6 + [1] * 588, path, "command")
+    _check_distinct_images([2] * 26 + [1] * 59_948, path, "command")  # those of CIFAR-100
+    _check_distinct_images([2] * 6 + [1] * 588, path, "command")
     with pytest.raises(ValueError, match="has 600 images of which only 593 differ"):
-        check_distinct_images([2] * 7 + [1] * 586, path, "command")
-    check_distinct_images([10] + [1] * 1000, path, "command")
+        _check_distinct_images([2] * 7 + [1] * 586, path, "command")
+    _check_distinct_images([10] + [1] * 1000, path, "command")
     with pytest.raises(ValueError, match="has 11 images that are all the same"):
-        check_distinct_images([11] + [1] * 1_000_000, path, "command")
+        _check_distinct_images([11] + [1] * 1_000_000, path, "command")
 
 
 def test_images_of_tiny_imagenet_that_are_copies(tiny):

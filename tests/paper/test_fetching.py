@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import io
 import json
+import os
 import socket
 import stat
 import subprocess
@@ -18,13 +19,13 @@ import pytest
 from typer.testing import CliRunner
 
 import image_files
+from tpauc._files import locked
 from tpauc.cli.data import DownloadBar
 from tpauc.cli.main import app
 from tpauc.paper.data import downloads, fetching
 from tpauc.paper.data.datasets import load_splits
 from tpauc.paper.data.downloads import DownloadError, RemoteFile, download
 from tpauc.paper.data.fetching import ARCHIVES, Archive, fetch
-from tpauc.paper.data.file_lock import locked
 from tpauc.paper.data.unpacking import unpack
 from training_runs import FORKS, start
 
@@ -436,8 +437,8 @@ def test_a_folder_is_replaced_only_by_a_whole_one(tmp_path):
 
 
 def test_what_a_killed_run_left_is_cleared_away(tmp_path):
-    (tmp_path / ".set.unpacking" / "set").mkdir(parents=True)
-    (tmp_path / ".set.unpacking" / "set" / "half.bin").write_bytes(b"1")
+    (tmp_path / ".set.new").mkdir()
+    (tmp_path / ".set.new" / "half.bin").write_bytes(b"1")
     unpack(make_tar(tmp_path / "set.tar.gz", GOOD), tmp_path / "set")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["set", "set.tar.gz"]
     assert not (tmp_path / "set" / "half.bin").exists()
@@ -446,14 +447,14 @@ def test_what_a_killed_run_left_is_cleared_away(tmp_path):
 def test_a_folder_that_cannot_be_put_in_place_leaves_the_old_one(tmp_path, monkeypatch):
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "old.txt").write_text("old")
-    rename = Path.rename
+    rename = os.rename
 
-    def refuse_new(self, target):
-        if self.name == "set" and self.parent.name == ".set.unpacking":
+    def refuse_new(source, target):
+        if source.name == ".set.new":
             raise OSError(13, "Permission denied")
-        return rename(self, target)
+        return rename(source, target)
 
-    monkeypatch.setattr(Path, "rename", refuse_new)
+    monkeypatch.setattr(os, "rename", refuse_new)
     with pytest.raises(OSError, match="Permission denied"):
         unpack(make_tar(tmp_path / "set.tar.gz", GOOD), tmp_path / "set")
     assert (tmp_path / "set" / "old.txt").read_text() == "old"

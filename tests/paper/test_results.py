@@ -16,26 +16,21 @@ from tpauc.paper.experiments import provenance
 from tpauc.paper.experiments.cells import (
     ANY_REGION,
     EACH_REGION,
+    _check_epochs_before,
+    _check_known_parameters,
+    check_each,
     chosen_region,
     number_text,
     parameters_text,
     region_text,
 )
-from tpauc.paper.experiments.measured_data import check_measured_on
+from tpauc.paper.experiments.measured_data import _check_same_test_data, check_measured_on
 from tpauc.paper.experiments.parameters import BEST, EXPONENT_GRID, GAMMA_GRID, WARMUP_GRID
 from tpauc.paper.experiments.planning import known_seconds
 from tpauc.paper.experiments.rendering import as_markdown, tables_of
-from tpauc.paper.experiments.results import COLUMNS, Key, ResultsFile, key_of
+from tpauc.paper.experiments.results import COLUMNS, Key, ResultsFile, _check_results_header, _check_row_length, key_of
+from tpauc.paper.experiments.running import check_same_labels
 from tpauc.region import Region
-from tpauc.validation import (
-    check_each,
-    check_epochs_before,
-    check_known_parameters,
-    check_results_header,
-    check_row_length,
-    check_same_labels,
-    check_same_test_data,
-)
 from training_runs import start
 
 REGIONS = (Region(0.3, 0.3), Region(0.4, 0.4), Region(0.5, 0.5))
@@ -162,11 +157,11 @@ def test_a_request_is_checked(settings, message):
 
 def test_checks_let_good_values_pass():
     check_each((1, 2), "seeds", lambda value, name: value)
-    check_known_parameters({"gamma": 1.0}, {"gamma"}, ["TPAUC-Exp"])
-    check_results_header(["a", "b"], ("a", "b"), "results.csv")
-    check_row_length(["1", "2"], ("a", "b"))
-    check_epochs_before({"warmup_epochs": 29, "gamma": 50.0}, 30)
-    check_same_test_data((3, 9), (3, 9), what="cifar10-lt", path="results.csv", data_dir="data")
+    _check_known_parameters({"gamma": 1.0}, {"gamma"}, ["TPAUC-Exp"])
+    _check_results_header(["a", "b"], ("a", "b"), "results.csv")
+    _check_row_length(["1", "2"], ("a", "b"))
+    _check_epochs_before({"warmup_epochs": 29, "gamma": 50.0}, 30)
+    _check_same_test_data((3, 9), (3, 9), what="cifar10-lt", path="results.csv", data_dir="data")
     check_same_labels(np.array([True, False]), np.array([True, False]), "test", "scores")
     with pytest.raises(TypeError, match="methods must be a list, got 'SqAUC'"):
         check_each("SqAUC", "methods", lambda value, name: value)

@@ -15,11 +15,17 @@ from tpauc.paper.data.datasets import load_splits
 from tpauc.paper.experiments import search as searching
 from tpauc.paper.experiments.backbones import BACKBONES
 from tpauc.paper.experiments.running import BestEpoch, ScoreFolder, Trained
-from tpauc.paper.experiments.search import Search, StorageError, search_space, study_name
+from tpauc.paper.experiments.search import (
+    Search,
+    StorageError,
+    _check_searchable,
+    _check_single,
+    search_space,
+    study_name,
+)
 from tpauc.region import Region
 from tpauc.training import TrainingDivergedError
 from tpauc.training.interruption import interrupted
-from tpauc.validation import check_searchable, check_single
 from training_runs import start
 
 REGION = (Region(0.5, 0.5),)
@@ -87,8 +93,8 @@ def test_what_cannot_be_searched(tmp_path, data_dir, settings, message):
 
 
 def test_checks_let_good_values_pass():
-    check_single([1], "seeds")
-    assert check_searchable({"gamma": (1.0,)}, "TPAUC-Exp") == {"gamma": (1.0,)}
+    _check_single([1], "seeds")
+    assert _check_searchable({"gamma": (1.0,)}, "TPAUC-Exp") == {"gamma": (1.0,)}
 
 
 def test_trials_are_trained_and_the_best_is_found(tmp_path, data_dir):

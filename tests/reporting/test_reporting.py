@@ -13,18 +13,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import special
 
+from tpauc._validation import check_text, import_extra
 from tpauc.metrics import interval_choice
 from tpauc.metrics._delong import SortedScores
 from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
 from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
 from tpauc.region import Region
 from tpauc.reporting import report
+from tpauc.reporting._checks import check_history, check_named_scores, is_drawable
 from tpauc.reporting.axes import Axis, with_room
 from tpauc.reporting.curves import MAX_POINTS, ScoreScale, roc_vertices, score_density, thinned, within_region
 from tpauc.reporting.figures import roc_panels, score_panel, training_panels
 from tpauc.reporting.panels import COLOURS, look_of
 from tpauc.reporting.plots import plot_roc, plot_scores, plot_training
-from tpauc.validation import check_history, check_named_scores, check_page_path, check_text, import_extra, is_drawable
+from tpauc.reporting.writing import check_page_path
 
 REGION = {"alpha": 0.3, "beta": 0.3}
 FAST = {"n_resamples": 50}

@@ -6,8 +6,6 @@ import hashlib
 import io
 import os
 import pickle
-import stat
-import threading
 from collections import OrderedDict, defaultdict
 from functools import partial
 from pathlib import Path
@@ -17,7 +15,7 @@ import pytest
 import torch
 
 from tpauc.training import checkpoints
-from tpauc.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint, write_atomically
+from tpauc.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint
 
 
 class Number(enum.IntEnum):
@@ -172,71 +170,6 @@ def test_a_failed_write_leaves_the_former_file_and_nothing_else(tmp_path, monkey
     assert os.listdir(tmp_path) == ["a.ckpt"]
 
 
-def test_an_interrupted_write_leaves_the_former_file_and_nothing_else(tmp_path, monkeypatch):
-    path = tmp_path / "a.txt"
-    write_atomically(path, b"before")
-
-    def interrupt(*_args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(checkpoints.os, "fsync", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(path, b"after")
-    assert path.read_bytes() == b"before"
-    assert os.listdir(tmp_path) == ["a.txt"]
-
-
 def test_a_folder_that_is_missing_is_named(tmp_path):
     with pytest.raises(OSError, match=r"cannot write .*gone.*: No such file or directory$"):
         save_checkpoint(tmp_path / "gone" / "a.ckpt", STATE)
-
-
-def test_a_folder_that_cannot_be_flushed_is_no_failed_write(tmp_path, monkeypatch):
-    original = os.fsync
-
-    def files_alone(descriptor):
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "Invalid argument")
-        original(descriptor)
-
-    monkeypatch.setattr(checkpoints.os, "fsync", files_alone)
-    write_atomically(tmp_path / "a.txt", b"new")
-    assert (tmp_path / "a.txt").read_bytes() == b"new"
-
-
-def test_a_users_file_with_the_ending_tmp_is_left_alone(tmp_path, monkeypatch):
-    (tmp_path / "a.txt.tmp").write_bytes(b"of the user")
-    write_atomically(tmp_path / "a.txt", b"new")
-    monkeypatch.setattr(checkpoints.os, "replace", lambda *_: (_ for _ in ()).throw(OSError(errno.EIO, "broken")))
-    with pytest.raises(OSError, match="broken"):
-        write_atomically(tmp_path / "a.txt", b"newer")
-    assert (tmp_path / "a.txt.tmp").read_bytes() == b"of the user"
-    assert sorted(os.listdir(tmp_path)) == ["a.txt", "a.txt.tmp"]
-
-
-def test_writers_of_one_file_do_not_disturb_each_other(tmp_path):
-    path, together, failures = tmp_path / "a.txt", threading.Barrier(4), []
-
-    def write(number):
-        together.wait()
-        try:
-            for _ in range(20):
-                write_atomically(path, bytes([number]) * 10_000)
-        except OSError as error:
-            failures.append(error)
-
-    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    assert not failures
-    assert len(set(path.read_bytes())) == 1
-    assert os.listdir(tmp_path) == ["a.txt"]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
-def test_a_file_has_the_permissions_that_any_other_has(tmp_path):
-    write_atomically(tmp_path / "a.txt", b"new")
-    (tmp_path / "b.txt").write_bytes(b"new")
-    assert (tmp_path / "a.txt").stat().st_mode == (tmp_path / "b.txt").stat().st_mode

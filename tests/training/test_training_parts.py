@@ -16,18 +16,18 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from torch import nn
 from torch.utils.data import Dataset
 
+from tpauc._validation import check_logit_count
 from tpauc.region import Region
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import as_examples, block_of, on_device, scores_of
 from tpauc.training.evaluation import Evaluation
 from tpauc.training.interruption import StopSignals, TrainingInterrupted, interrupted
-from tpauc.training.launching import starts_processes
+from tpauc.training.launching import _check_world_size, starts_processes
 from tpauc.training.log import ProgressLine, TensorBoardLog
 from tpauc.training.pacing import Pace
 from tpauc.training.random_state import callers_random_state_kept, random_state, seed_all, set_random_state
 from tpauc.training.setup import rate_factor
 from tpauc.training.vital_signs import NonFiniteError, TrainingDivergedError, VitalSigns, first_not_finite
-from tpauc.validation import check_logit_count, check_world_size
 
 
 class Clock:
@@ -439,7 +439,7 @@ def test_who_starts_processes(options, environment, expected):
 
 def test_torchrun_and_the_configuration_must_agree():
     launched = {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2"}
-    check_world_size(2, launched)
-    check_world_size(1, {"WORLD_SIZE": "2"})
+    _check_world_size(2, launched)
+    _check_world_size(1, {"WORLD_SIZE": "2"})
     with pytest.raises(ValueError, match=r"torchrun has started 2 processes, but devices \* nodes is 1"):
-        check_world_size(1, launched)
+        _check_world_size(1, launched)

@@ -17,6 +17,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array
 
+from tpauc._validation import (
+    BoolArray,
+    FloatArray,
+    check_both_classes,
+    check_choice,
+    check_count,
+    check_labels,
+    check_random_state,
+    check_same_length,
+    import_extra,
+)
 from tpauc.classifiers.cross_validation import (
     CONFIDENCE,
     Maker,
@@ -29,17 +40,6 @@ from tpauc.classifiers.folds import kept_together
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.metrics.intervals import Comparison, Interval
 from tpauc.region import Region
-from tpauc.validation import (
-    BoolArray,
-    FloatArray,
-    check_both_classes,
-    check_choice,
-    check_count,
-    check_labels,
-    check_random_state,
-    check_same_length,
-    import_extra,
-)
 
 MODELS = ("linear", "mlp", "lightgbm")
 PLAIN, BALANCED, REGION = "plain", "balanced", "region"

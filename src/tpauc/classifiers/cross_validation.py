@@ -27,11 +27,11 @@ import numpy.typing as npt
 from scipy import stats
 from sklearn.utils import _safe_indexing
 
+from tpauc._validation import BoolArray, FloatArray, check_class_sizes
 from tpauc.classifiers.folds import FEW_DISTINCT, stratified_folds
 from tpauc.classifiers.weighing import held_out_tpauc
 from tpauc.metrics.intervals import Comparison
 from tpauc.region import Region, fewest_with_one, hard_mass
-from tpauc.validation import BoolArray, FloatArray, check_class_sizes
 
 CONFIDENCE = 0.95
 

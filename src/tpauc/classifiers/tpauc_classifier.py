@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
+from tpauc._validation import check_choice, check_class_sizes, check_count, check_flag, check_open_share, check_positive
 from tpauc.classifiers.base import RegionClassifier, with_somebody_in_it
 from tpauc.classifiers.candidates import (
     CROSS_ENTROPIES,
@@ -40,14 +41,6 @@ from tpauc.classifiers.network.average import fit_networks
 from tpauc.classifiers.network.networks import BankMaker, ModuleBank, NetworkSettings, PerceptronBank
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
-from tpauc.validation import (
-    check_choice,
-    check_class_sizes,
-    check_count,
-    check_flag,
-    check_open_share,
-    check_positive,
-)
 
 MODELS = ("linear", "mlp")
 Array = npt.NDArray[Any]

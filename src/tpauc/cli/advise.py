@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tpauc._validation import import_extra
+from tpauc.cli._checks import check_columns, check_named_columns
 from tpauc.cli.features import FeatureColumns
 from tpauc.cli.judging import Document
 from tpauc.cli.labels import labels_of
 from tpauc.cli.table_io import read_table
 from tpauc.cli.threads import threads_for
 from tpauc.region import Region
-from tpauc.validation import check_columns, check_named_columns, import_extra
 
 
 @dataclass(frozen=True)

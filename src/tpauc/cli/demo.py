@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tpauc._validation import BoolArray, FloatArray, import_extra
 from tpauc.cli.judging import Document
 from tpauc.cli.report import free_page
 from tpauc.cli.runs import REPORT
@@ -25,7 +26,6 @@ from tpauc.cli.threads import threads_for
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 from tpauc.reporting import report
-from tpauc.validation import BoolArray, FloatArray, import_extra
 
 METHODS = ("cross_entropy", "square_auc", "polynomial", "minimax", "anchored")
 DIGIT = 8

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from tpauc.cli._checks import UsageError
 from tpauc.region import Region
-from tpauc.validation import UsageError
 
 if TYPE_CHECKING:
     from tpauc.paper.experiments.cells import Request

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from tpauc.validation import UsageError
+from tpauc.cli._checks import UsageError
 
 USAGE, DATA = 2, 1
 

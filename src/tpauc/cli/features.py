@@ -13,6 +13,7 @@ or of booleans other text is an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,17 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tpauc._validation import BoolArray, FloatArray, import_extra
+from tpauc.cli._checks import listed
 from tpauc.cli.table_io import column_names, read_table
-from tpauc.validation import (
-    FloatArray,
-    check_any_feature,
-    check_decimal_points,
-    check_exact_integers,
-    check_finite_numbers,
-    check_known_columns,
-    check_usable_column,
-    import_extra,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +63,7 @@ class FeatureColumns:
             if name not in leave_out:
                 kinds[_kind(table[name], name)].append(name)
         columns = cls(*(tuple(names) for names in kinds.values()))
-        check_any_feature(columns.names)
+        _check_any_feature(columns.names)
         return columns
 
     @property
@@ -114,7 +107,7 @@ def read_features(
     path: Path, columns: FeatureColumns, *, target: str | None = None, keep: Sequence[str] = ()
 ) -> pa.Table:
     """Read the columns of a model from a file, its target, and the columns to ``keep`` as they are written there."""
-    check_known_columns(columns.names, column_names(path), path)
+    _check_known_columns(columns.names, column_names(path), path)
     more = [*([] if target is None else [target]), *keep]
     wanted = list(dict.fromkeys([*columns.names, *more]))
     copied = [name for name in keep if name not in columns.names and name != target]
@@ -131,15 +124,15 @@ def _kind(column: pa.ChunkedArray, name: str) -> str:
         return "flags"
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if _is_text(kind):
-        check_decimal_points(column.drop_null().slice(0, 1000).to_pylist(), name)
+        _check_decimal_points(column.drop_null().slice(0, 1000).to_pylist(), name)
         return "texts"
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    check_usable_column(number, name, kind)
+    _check_usable_column(number, name, kind)
     if pa.types.is_dictionary(column.type):
         return "texts"
     if pa.types.is_integer(kind):
         ends = pc.min_max(column)
-        check_exact_integers(ends["min"].as_py(), ends["max"].as_py(), name)
+        _check_exact_integers(ends["min"].as_py(), ends["max"].as_py(), name)
     return "numbers"
 
 
@@ -158,7 +151,7 @@ def _numbers(column: pa.ChunkedArray, name: str) -> FloatArray:
     except pa.ArrowException as error:
         raise ValueError(f"column {name!r} must hold numbers, as it did in training: {error}") from error
     # Missing values are NaN here, and are filled in later; infinite ones nothing can be made of.
-    check_finite_numbers(np.isinf(values), name)
+    _check_finite_numbers(np.isinf(values), name)
     return np.array(values)
 
 
@@ -183,3 +176,53 @@ def _categories(column: pa.ChunkedArray) -> list[str | None]:
         column = column.cast(column.type.value_type)
     values: list[str | None] = column.cast(pa.string()).to_pylist()
     return values
+
+
+def _check_any_feature(names: Sequence[str]) -> None:
+    """Raise if no column is left to learn from."""
+    if not names:
+        raise ValueError("no column is left to learn from, besides the target and those that are left out")
+
+
+def _check_usable_column(usable: bool, name: str, kind: object) -> None:
+    """Raise if a column is of a kind that no feature is made of."""
+    if not usable:
+        raise ValueError(
+            f"column {name!r} holds {kind}, of which no feature is made; turn it into numbers or text, "
+            f"or leave it out with --drop {name!r}"
+        )
+
+
+def _check_decimal_points(samples: Sequence[object], name: str) -> None:
+    """Raise if the values of a text column are numbers with a decimal comma, which would pass for categories."""
+    number = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
+    # Whole numbers may be among them; without any comma it is a column of codes.
+    with_comma = [value for value in samples if isinstance(value, str) and "," in value]
+    if with_comma and all(isinstance(value, str) and number.fullmatch(value) for value in samples):
+        raise ValueError(
+            f"column {name!r} holds numbers with a decimal comma ({with_comma[0]!r}); write a point instead"
+        )
+
+
+def _check_exact_integers(low: int | None, high: int | None, name: str) -> None:
+    """Raise if integers from ``low`` to ``high``, the training values of a column, are not all exact as floats."""
+    for value in (low, high):
+        if value is not None and abs(value) > 2**53:
+            raise ValueError(
+                f"column {name!r} holds integers beyond 2**53, such as {value}, which floats cannot tell apart; "
+                f"if it only names the rows, leave it out with --drop {name!r}"
+            )
+
+
+def _check_known_columns(wanted: Sequence[str], found: Collection[str], where: object) -> None:
+    """Raise if the table called ``where`` lacks columns that a model was trained on."""
+    if missing := [name for name in wanted if name not in found]:
+        raise ValueError(f"{where} lacks {len(missing)} of the columns the model was trained on: {listed(missing)}")
+
+
+def _check_finite_numbers(infinite: BoolArray, name: str) -> None:
+    """Raise if a number of the column called ``name`` is infinite."""
+    if rows := int(np.count_nonzero(infinite)):
+        raise ValueError(
+            f"column {name!r} has infinite values in {rows} rows, the first is row {int(infinite.argmax()) + 1}"
+        )

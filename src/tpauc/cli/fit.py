@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tpauc._validation import FloatArray, check_class_sizes, import_extra
+from tpauc.cli._checks import UsageError, check_columns, check_distinct_options, check_named_columns, listed
 from tpauc.cli.features import MOST_CATEGORIES, FeatureColumns, read_features
 from tpauc.cli.judging import Document, Judge
 from tpauc.cli.labels import Labels, labels_of
@@ -24,17 +26,6 @@ from tpauc.cli.runs import check_run_path, load_run, save_run
 from tpauc.cli.table_io import check_table_path, read_table, write_table
 from tpauc.cli.texts import facts_line, region_line
 from tpauc.cli.threads import threads_for
-from tpauc.validation import (
-    FloatArray,
-    check_class_sizes,
-    check_column_lists,
-    check_columns,
-    check_distinct_options,
-    check_named_columns,
-    check_other_file,
-    check_same_classes,
-    import_extra,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +89,7 @@ def fit_table(
     """
     for module in ("sklearn", "pandas", "skops"):
         import_extra(module, "cli")
-    check_other_file(
+    _check_other_file(
         test, data, "--test must be another file than DATA, or the model is judged on what it was trained on"
     )
     out = check_run_path(out, overwrite=overwrite)
@@ -141,7 +132,7 @@ def _parts(data: Path, test: Path | None, settings: FitSettings) -> tuple[Featur
     if test is not None:
         other = read_features(test, columns, target=settings.target)
         testing = _part(other, columns, settings.target, everything.labels.positive_value)
-        check_same_classes(everything.labels[1:], testing.labels[1:], test)
+        _check_same_classes(everything.labels[1:], testing.labels[1:], test)
         return columns, everything, testing
     check_class_sizes(everything.labels.n_positive, everything.labels.n_negative, 3, "to train and to test on")
     positive, group = everything.labels.positive, copies(everything.frame)
@@ -254,11 +245,11 @@ def score_table(run: Path, data: Path, out: Path, *, keep: Sequence[str], overwr
     """
     import pyarrow as pa
 
-    check_other_file(out, data, "--out must be another file than DATA")
+    _check_other_file(out, data, "--out must be another file than DATA")
     check_table_path(out, overwrite=overwrite)
     check_distinct_options([*keep, "score", "alarm"], "--keep")
     pipeline, card = load_run(run)
-    columns = FeatureColumns(**check_column_lists(card["columns"], [field.name for field in fields(FeatureColumns)]))
+    columns = FeatureColumns(**_check_column_lists(card["columns"], [field.name for field in fields(FeatureColumns)]))
     table = read_features(data, columns, keep=keep)
     scores = _scores(pipeline, columns.frame(table))
     # The classifier's scores are measured from its threshold.
@@ -277,3 +268,28 @@ def score_table(run: Path, data: Path, out: Path, *, keep: Sequence[str], overwr
 def _scores(pipeline: Any, frame: pd.DataFrame) -> FloatArray:
     scores: FloatArray = np.asarray(pipeline.decision_function(frame), dtype=np.float64)
     return scores
+
+
+def _check_same_classes(training: tuple[object, object], test: tuple[object, object], where: object) -> None:
+    """Raise if the test table called ``where`` has other classes than the training table."""
+    if training != test:
+        raise ValueError(
+            f"{where} must have the classes of the training data, {listed(training)}, found {listed(test)}"
+        )
+
+
+def _check_other_file(path: Path | None, other: Path, rule: str) -> None:
+    """Raise ``rule`` if two paths lead to the same file."""
+    if path is not None and path.exists() and other.exists() and path.samefile(other):
+        raise UsageError(f"{rule}, got {path} for both")
+
+
+def _check_column_lists(columns: Mapping[str, Any], kinds: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the columns of a model by kind, as its card lists them."""
+    lists = {kind: columns.get(kind) for kind in kinds}
+    for kind, names in lists.items():
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(
+                f"the card of the run is damaged: columns[{kind!r}] must be a list of names, got {names!r}"
+            )
+    return {kind: tuple(names) for kind, names in lists.items() if names is not None}

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tpauc._validation import BoolArray, FloatArray
 from tpauc.cli.labels import Labels
 from tpauc.metrics.interval_choice import IntervalMaker
 from tpauc.region import Region
-from tpauc.validation import BoolArray, FloatArray
 
 Document = dict[str, Any]
 

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tpauc.validation import BoolArray, check_no_missing, check_positive_value, check_two_values
+from tpauc._validation import BoolArray
+from tpauc.cli._checks import UsageError, check_no_missing, listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,8 +65,8 @@ def labels_of(column: pa.ChunkedArray, name: str, *, positive: Any = None) -> La
     values = encoded.chunk(0).dictionary.to_pylist() if encoded.num_chunks else []
     if column.null_count or any(value != value for value in values):
         check_no_missing(np.asarray(column.is_null(nan_is_null=True)), name)
-    check_two_values(sorted(values, key=str), name)
-    positive_value = check_positive_value(positive, sorted(values, key=str), name)
+    _check_two_values(sorted(values, key=str), name)
+    positive_value = _check_positive_value(positive, sorted(values, key=str), name)
     number = values.index(positive_value)
     labels = np.concatenate([np.from_dlpack(chunk.indices) == number for chunk in encoded.chunks])
     return Labels(labels, positive_value, values[1 - number])
@@ -86,3 +88,33 @@ def _usual_labels(column: pa.ChunkedArray) -> Labels | None:
         if n_of[1] and n_of[negative_value] and n_of[1] + n_of[negative_value] == len(column):
             return Labels(np.concatenate(parts), 1, negative_value)
     return None
+
+
+def _check_two_values(values: Sequence[object], name: str) -> None:
+    """Raise if the target column called ``name`` has not got exactly two values."""
+    if len(values) == 1:
+        raise ValueError(f"{name} has one value only, {values[0]!r}; both classes are needed")
+    if len(values) > 2:
+        raise ValueError(f"{name} must have two values, one for each class, found {len(values)}: {listed(values)}")
+
+
+def _check_positive_value(typed: Any, values: Sequence[Any], name: str) -> Any:
+    """Return the one of two values that is the positive class: 1 of 0/1 and of -1/1, or the one that was ``typed``.
+
+    That may also be a value of another table, which is equal even if its type and its text are not: 1.0 and 1.
+    """
+    if typed is not None:
+        text = str(typed)
+        for value in values:
+            spelled = isinstance(value, bool | float) and text.lower() in _spellings(value)
+            if typed == value or text == str(value) or spelled:
+                return value
+        raise UsageError(f"--positive must be one of the values of {name}, {listed(values)}, got {typed!r}")
+    if any(set(values) == usual for usual in ({0, 1}, {-1, 1})):
+        return max(values)
+    raise UsageError(f"{name} holds {listed(values)}; say with --positive which of them is the positive class")
+
+
+def _spellings(value: bool | float) -> tuple[str, ...]:
+    """How else a boolean or a float may be typed: true for True, 1 for 1.0."""
+    return (str(value).lower(), f"{value:g}") if isinstance(value, float) else (str(value).lower(), str(int(value)))

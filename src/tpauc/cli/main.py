@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tpauc import __version__
+from tpauc.cli._checks import UsageError, check_existing
 from tpauc.cli.data import app as data
 from tpauc.cli.options import (
     AdvisedModel,
@@ -40,7 +41,6 @@ from tpauc.cli.options import (
 from tpauc.cli.program import OneLineErrors, progress
 from tpauc.cli.reproduce import app as reproduce
 from tpauc.region import Region
-from tpauc.validation import UsageError, check_existing
 
 if TYPE_CHECKING:
     from tpauc.cli.judging import Document, Judge

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from tpauc.validation import UsageError, check_open_share, check_share
+from tpauc._validation import check_open_share, check_share
+from tpauc.cli._checks import UsageError
 
 Model = Literal["linear", "mlp"]
 AdvisedModel = Literal["linear", "mlp", "lightgbm"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tpauc.cli._checks import check_output_path
 from tpauc.cli.judging import Document, Judge
 from tpauc.cli.runs import REPORT, TEST_SCORES, read_card
 from tpauc.cli.score_files import ScoreFile, read_scores
 from tpauc.reporting import report
-from tpauc.validation import check_output_path, check_page_path
+from tpauc.reporting.writing import check_page_path
 
 
 def report_run(run: Path, out: Path | None, judge: Judge, *, overwrite: bool) -> Document:

@@ -29,10 +29,10 @@ def differences(
 
     Tells methods apart whose own intervals overlap. The tables are written to differences.md in the folder, too.
     """
+    from tpauc._files import write_atomically
+    from tpauc.cli._checks import check_existing
     from tpauc.paper.experiments.differences import AGAINST, NOTE, as_markdown, tables_of_differences
     from tpauc.paper.experiments.differences import differences as compared
-    from tpauc.training.checkpoints import write_atomically
-    from tpauc.validation import check_existing
 
     check_existing(out, "the folder of the table")
     found = compared(out, data_dir, tuple(listed(against, str, "--against")) or AGAINST)

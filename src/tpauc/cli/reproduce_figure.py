@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tpauc.cli._checks import UsageError, check_output_path
 from tpauc.cli.experiments import Subset, Threads, use_threads
 from tpauc.cli.options import AsJson, DataDir, Debug, Overwrite
 from tpauc.cli.program import progress
-from tpauc.validation import UsageError, check_output_path
 
 if TYPE_CHECKING:
     from tpauc.paper.figures.image_trials import ImageRuns

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from tpauc._validation import import_extra
+from tpauc.cli._checks import UsageError
 from tpauc.cli.experiments import (
     DatasetName,
     Epochs,
@@ -25,7 +27,6 @@ from tpauc.cli.experiments import (
 )
 from tpauc.cli.options import AsJson, DataDir, Debug, Seed
 from tpauc.cli.program import progress
-from tpauc.validation import UsageError, import_extra
 
 
 def search(

@@ -19,24 +19,18 @@ import hashlib
 import json
 import os
 import re
-import secrets
-import shutil
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import UnionType
 from typing import Any, NamedTuple
 
+from tpauc._files import replaced_folder, write_flushed
+from tpauc._validation import import_extra
+from tpauc.cli._checks import UsageError, check_existing, listed
 from tpauc.cli.judging import Document
 from tpauc.region import Region
-from tpauc.validation import (
-    UsageError,
-    check_card,
-    check_card_fields,
-    check_existing,
-    check_run_folder_free,
-    import_extra,
-)
 
 MODEL, CARD, TEST_SCORES = "model.skops", "card.json", "test_scores.csv"
 REPORT = "report.html"
@@ -64,7 +58,7 @@ def check_run_path(path: Path, *, overwrite: bool) -> Path:
     known_run = is_run(path)
     names = sorted(file.name for file in path.iterdir()) if known_run else []
     strangers = [name for name in names if name not in (MODEL, CARD, TEST_SCORES) and not _REPORT.fullmatch(name)]
-    check_run_folder_free(path, overwrite=overwrite, is_run=known_run, strangers=strangers)
+    _check_run_folder_free(path, overwrite=overwrite, is_run=known_run, strangers=strangers)
     try:
         # Asking for permission would not notice a file system that is read-only.
         os.rmdir(tempfile.mkdtemp(dir=path.parent))
@@ -103,28 +97,12 @@ def save_run(path: Path, pipeline: Any, card: Document, test_scores: bytes, *, o
     card = {"kind": _KIND} | card | {"sha256": {MODEL: hashlib.sha256(model).hexdigest()}}
     text = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     files = {MODEL: model, CARD: text.encode(), TEST_SCORES: test_scores}
-    part, former = (path.with_name(f".{path.name}.{secrets.token_hex(4)}.{end}") for end in ("part", "former"))
     try:
-        _write_folder(part, files)
-        if path.exists():
-            os.rename(path, former)
-        os.rename(part, path)
+        with replaced_folder(path) as folder:
+            for name, contents in files.items():
+                write_flushed(folder / name, contents)
     except OSError as error:
         raise OSError(error.errno, f"the run {path} cannot be written: {error.strerror or error}") from error
-    finally:
-        if former.exists() and not path.exists():
-            os.rename(former, path)
-        for leftover in (part, former):
-            shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    folder.mkdir()
-    for name, contents in files.items():
-        with open(folder / name, "xb") as file:
-            file.write(contents)
-            file.flush()
-            os.fsync(file.fileno())
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
@@ -141,14 +119,14 @@ def read_card(path: Path) -> Document:
         raise UsageError(f"{path} is not a run: it has no {CARD}; `tpauc fit` makes runs") from error
     except ValueError as error:
         raise ValueError(f"{path / CARD} is damaged: it is not JSON") from error
-    return check_card(card, _KIND, _FIELDS, path / CARD)
+    return _check_card(card, _KIND, _FIELDS, path / CARD)
 
 
 def region_of(path: Path, alpha: float | None, beta: float | None) -> Region:
     """Return the region of a run, or another one where ``alpha`` or ``beta`` is given."""
     given = {name: share for name, share in (("alpha", alpha), ("beta", beta)) if share is not None}
     settings = read_card(path)["settings"] | given
-    check_card_fields(settings, {"alpha": int | float, "beta": int | float}, path / CARD)
+    _check_card_fields(settings, {"alpha": int | float, "beta": int | float}, path / CARD)
     return Region(settings["alpha"], settings["beta"])
 
 
@@ -213,3 +191,30 @@ def _restore_network(classifier: Any) -> None:
 
     state = {key: torch.from_numpy(array) for key, array in classifier.module_.items()}
     classifier.module_ = NetworkAverage.of_perceptrons(state).eval()
+
+
+def _check_run_folder_free(path: Path, *, overwrite: bool, is_run: bool, strangers: Sequence[str]) -> None:
+    """Raise unless a run may be written to ``path``: nothing is there, an empty folder, or a run to be replaced."""
+    check_existing(path.parent, "the folder of --out,")
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    if not is_run:
+        raise UsageError(f"{path} exists and is not a run; choose another --out")
+    if not overwrite:
+        raise UsageError(f"{path} exists; choose another --out, or give --overwrite to replace that run")
+    if strangers:
+        raise UsageError(f"{path} holds more than a run, {listed(strangers)}; move that away, or choose another --out")
+
+
+def _check_card(card: Any, kind: str, fields: Mapping[str, type], where: object) -> dict[str, Any]:
+    """Return the card of a run if it is one, with all ``fields``."""
+    if not isinstance(card, dict) or card.get("kind") != kind:
+        raise ValueError(f"{where} is not the card of a run of this version of tpauc")
+    _check_card_fields(card, fields, where)
+    return card
+
+
+def _check_card_fields(part: Mapping[str, Any], fields: Mapping[str, type | UnionType], where: object) -> None:
+    """Raise if a part of the card of a run lacks one of the ``fields``, or it is of another type."""
+    if wrong := [name for name, sort in fields.items() if not isinstance(part.get(name), sort)]:
+        raise ValueError(f"{where} is damaged: {listed(wrong)} is missing or not what it should be")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tpauc._validation import FloatArray, check_scores
+from tpauc.cli._checks import check_distinct_options, check_no_missing
 from tpauc.cli.labels import Labels, labels_of
 from tpauc.cli.table_io import read_table
-from tpauc.validation import FloatArray, check_distinct_options, check_no_missing, check_real, check_scores
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +50,12 @@ def _scores_of(column: pa.ChunkedArray, name: str) -> FloatArray:
         check_no_missing(np.asarray(column.is_null()), name)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
-    check_real(pa.types.is_integer(column.type) or pa.types.is_floating(column.type), name, column.type)
+    _check_real(pa.types.is_integer(column.type) or pa.types.is_floating(column.type), name, column.type)
     # pyarrow's own way to NumPy would load pandas.
     return check_scores(np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks]), name)
+
+
+def _check_real(is_real: bool, name: str, kind: object) -> None:
+    """Raise if the column called ``name`` is of a kind that is no real number."""
+    if not is_real:
+        raise ValueError(f"{name} must hold real numbers, found {kind}")

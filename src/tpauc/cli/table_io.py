@@ -21,15 +21,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tpauc._files import write_atomically
+from tpauc._validation import import_extra
+from tpauc.cli._checks import UsageError, check_columns, check_existing, check_output_path, listed
 from tpauc.cli.text_files import SEPARATORS, Wanted, read_text, text_names
-from tpauc.validation import (
-    UsageError,
-    check_columns,
-    check_distinct_columns,
-    check_existing,
-    check_output_path,
-    import_extra,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +54,7 @@ def column_names(path: Path) -> list[str]:
     file_format = _format_of(path)
     with _clear_errors(path):
         names = file_format.names(path)
-    check_distinct_columns(names, path)
+    _check_distinct_columns(names, path)
     return [name for name in names if not _INDEX_OF_PANDAS.fullmatch(name)]
 
 
@@ -218,11 +213,15 @@ def write_table(path: Path, table: pa.Table) -> None:
     """
     from pyarrow import csv, parquet
 
-    from tpauc.training.checkpoints import write_atomically  # brings torch with it, which reading must not wait for
-
     buffer, suffix = io.BytesIO(), path.suffix.lower()
     if suffix in _PARQUET:
         parquet.write_table(table, buffer)
     else:
         csv.write_csv(table, buffer, csv.WriteOptions(delimiter=SEPARATORS[suffix]))
     write_atomically(path, buffer.getbuffer())
+
+
+def _check_distinct_columns(names: Sequence[str], where: object) -> None:
+    """Raise if two columns of the table called ``where`` share a name."""
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise ValueError(f"{where} has more than one column called {listed(twice)}; rename them")

@@ -23,11 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tpauc.losses._objective import PairObjective, as_batch, pair_risk
-from tpauc.losses.distributed import global_sum, sum_over_processes
-from tpauc.losses.rank_weighting import TruncatedSide
-from tpauc.losses.surrogates import Square
-from tpauc.validation import (
+from tpauc._validation import (
     check_choice,
     check_count,
     check_logits_and_labels,
@@ -36,6 +32,10 @@ from tpauc.validation import (
     check_open_share,
     check_share,
 )
+from tpauc.losses._objective import PairObjective, as_batch, pair_risk
+from tpauc.losses.distributed import global_sum, sum_over_processes
+from tpauc.losses.rank_weighting import TruncatedSide
+from tpauc.losses.surrogates import Square
 
 
 def _global_mean(terms: torch.Tensor, across_processes: bool) -> torch.Tensor:

@@ -17,24 +17,24 @@ uses the moments of the hardness, ``R = P2 N0 + 2 P1 N1 + P0 N2``: three product
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-from tpauc.losses._objective import PairObjective, hardness_moments
-from tpauc.losses.surrogates import Square
-from tpauc.losses.weighting import TensorFunction, Weighting, WeightingFunction, as_weighting
-from tpauc.validation import (
+from tpauc._validation import (
     check_choice,
     check_logits_and_labels,
     check_module,
     check_non_negative,
     check_positive,
-    check_step_sizes,
     check_trainable,
-    check_weight_range,
 )
+from tpauc.losses._objective import PairObjective, hardness_moments
+from tpauc.losses.surrogates import Square
+from tpauc.losses.weighting import TensorFunction, Weighting, WeightingFunction, as_weighting
 
 
 class Product(NamedTuple):
@@ -237,7 +237,7 @@ def _weighting_function(weighting: Weighting | TensorFunction, name: str) -> Wei
     function = as_weighting(weighting, name)
     if not isinstance(function, WeightingFunction):
         raise ValueError(f"{name} must be a function of the score for the minimax form, got {weighting!r}")
-    check_weight_range(function, name)
+    _check_weight_range(function, name)
     return function
 
 
@@ -297,7 +297,7 @@ def descent_ascent(
     if not isinstance(loss, MinimaxTPAUCLoss):
         raise TypeError(f"loss must be a MinimaxTPAUCLoss, got {type(loss).__name__}")
     own = [parameter for parameter in model.parameters() if parameter is not loss.a and parameter is not loss.b]
-    a_lr, b_lr = check_step_sizes(dual_lr, "dual_lr")
+    a_lr, b_lr = _check_step_sizes(dual_lr, "dual_lr")
     momentum = check_non_negative(momentum, "momentum")
     plain: dict[str, Any] = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0}
     groups: list[dict[str, Any]] = [
@@ -318,3 +318,31 @@ def descent_ascent(
 
     optimizer.register_step_post_hook(project)
     return optimizer
+
+
+_RANGE_GRID = 1025
+
+
+def _check_weight_range(psi: Callable[[torch.Tensor], torch.Tensor], name: str) -> None:
+    """Raise unless ``0 <= psi(t) <= psi(1) < inf`` on a fine grid in [0, 1]: the boxes of the saddle end at psi(1)."""
+    import torch
+
+    with torch.no_grad():
+        weight = psi(torch.linspace(0.0, 1.0, _RANGE_GRID, dtype=torch.float64))
+    smallest, largest, last = weight.min().item(), weight.max().item(), weight[-1].item()
+    # The slack is for a psi found numerically, far below what would matter in a box.
+    if not (smallest >= 0.0 and largest <= last * (1.0 + 1e-12) and math.isfinite(last)):
+        raise ValueError(
+            f"{name} must satisfy 0 <= psi(t) <= psi(1) for the minimax form, found psi(1) = {last:g} and values from "
+            f"{smallest:g} to {largest:g}"
+        )
+
+
+def _check_step_sizes(value: float | tuple[float, ...] | list[float], name: str) -> tuple[float, float]:
+    """Return the step sizes of ``a`` and ``b``, each above 0, from one number for both or from two."""
+    if not isinstance(value, tuple | list):
+        size = check_positive(value, name)
+        return size, size
+    if len(value) != 2:
+        raise ValueError(f"{name} must be one number or two, the steps of a and of b, got {value!r}")
+    return check_positive(value[0], f"{name}[0]"), check_positive(value[1], f"{name}[1]")

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import torch
 
+from tpauc._validation import check_positive
 from tpauc.losses._hardness import Hardness, Weights, log_sigmoid
 from tpauc.losses.weighting import Weighting
 from tpauc.region import Region, hard_mass
-from tpauc.validation import check_positive
 
 _LEAST_LOG_WEIGHT = 40.0  # minus the logarithm of a weight that float32 can still divide by the size of a class
 

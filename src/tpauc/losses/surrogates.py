@@ -32,6 +32,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
+from tpauc._validation import check_choice, check_positive
 from tpauc.losses._moments import (
     Batch,
     Kernel,
@@ -43,7 +44,6 @@ from tpauc.losses._moments import (
 )
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.duality import derivatives
-from tpauc.validation import check_choice, check_positive
 
 _BLOCK_PAIRS = 1 << 20  # pairs in memory at once: 8 MB a matrix in float64
 

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from tpauc._validation import check_choice, check_count, check_logits_and_labels
 from tpauc.losses._objective import SCORES, PairObjective, pair_risk
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.rank_weighting import TruncatedSide
@@ -23,7 +24,6 @@ from tpauc.losses.surrogates import Surrogate, as_surrogate
 from tpauc.losses.weighting import TensorFunction, Uniform, Weighting, as_weighting
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
-from tpauc.validation import check_choice, check_count, check_logits_and_labels
 
 SurrogateLike = str | Surrogate | Callable[[torch.Tensor], torch.Tensor]
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import torch
 
+from tpauc._validation import check_positive
 from tpauc.losses._hardness import Hardness, Weights, constant, log_sigmoid
 from tpauc.losses.duality import (
     Calibration,
@@ -33,7 +34,6 @@ from tpauc.losses.duality import (
     legendre_penalty,
     weight_from_penalty,
 )
-from tpauc.validation import check_positive
 
 TensorFunction = Callable[[torch.Tensor], torch.Tensor]
 

@@ -28,8 +28,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._validation import BoolArray, FloatArray
 from tpauc.region import Region
-from tpauc.validation import BoolArray, FloatArray
 
 IntArray = npt.NDArray[np.intp]
 

@@ -25,9 +25,9 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._validation import FloatArray, check_labels_and_scores, check_open_share
 from tpauc.metrics.intervals import Comparison, Interval, OperatingPoint, no_surer_than_signs
 from tpauc.region import Region, hard_mass
-from tpauc.validation import FloatArray, check_labels_and_scores, check_open_share
 
 IntArray = npt.NDArray[np.intp]
 

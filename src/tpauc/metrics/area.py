@@ -16,8 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.region import Region, hard_mass
-from tpauc.validation import (
+from tpauc._validation import (
     BoolArray,
     FloatArray,
     check_choice,
@@ -27,6 +26,7 @@ from tpauc.validation import (
     check_sample_weight,
     check_share,
 )
+from tpauc.region import Region, hard_mass
 
 TIES = {"half": 0.5, "optimistic": 1.0, "pessimistic": 0.0}
 

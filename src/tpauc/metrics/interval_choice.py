@@ -17,10 +17,18 @@ from typing import Any
 
 import numpy as np
 
+from tpauc._validation import BoolArray, FloatArray, check_choice, check_open_share
 from tpauc.metrics._delong import SortedScores, large_sample_difference
-from tpauc.metrics.intervals import Comparison, Interval, OperatingPoint, compare_tpauc, operating_point, tpauc_interval
+from tpauc.metrics.intervals import (
+    Comparison,
+    Interval,
+    OperatingPoint,
+    check_resamples,
+    compare_tpauc,
+    operating_point,
+    tpauc_interval,
+)
 from tpauc.region import Region
-from tpauc.validation import BoolArray, FloatArray, check_choice, check_open_share, check_resamples
 
 BOOTSTRAP, LARGE_SAMPLE = "bootstrap", "large-sample"
 KINDS = ("auto", BOOTSTRAP, LARGE_SAMPLE)

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.metrics._bootstrap import paired_resamples, two_sided_resamples
-from tpauc.metrics.area import tpauc_score
-from tpauc.region import Region, hard_mass
-from tpauc.validation import (
+from tpauc._validation import (
     BoolArray,
     FloatArray,
+    check_count,
     check_labels_and_scores,
     check_open_share,
     check_random_state,
-    check_resamples,
 )
+from tpauc.metrics._bootstrap import paired_resamples, two_sided_resamples
+from tpauc.metrics.area import tpauc_score
+from tpauc.region import Region, hard_mass
 
 
 @dataclass(frozen=True)
@@ -315,3 +315,13 @@ def _effective_number(influence: FloatArray) -> float:
     squares = influence**2
     fourth = float((squares**2).sum())
     return float(squares.sum()) ** 2 / fourth if fourth > 0.0 else math.inf
+
+
+def check_resamples(n_resamples: int, confidence: float) -> int:
+    """Return ``n_resamples`` as an int, enough of them for one to lie beyond each limit of an interval."""
+    number = check_count(n_resamples, "n_resamples")
+    # 2 / (1 - 0.9) is 20.000000000000004, which must not ask for 21.
+    needed = math.ceil(2.0 / (1.0 - confidence) * (1.0 - 1e-12)) - 1
+    if number < needed:
+        raise ValueError(f"n_resamples must be at least {needed} for confidence={confidence}, got {n_resamples!r}")
+    return number

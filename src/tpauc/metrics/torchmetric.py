@@ -44,17 +44,9 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
+from tpauc._validation import check_choice, check_class_counts, check_count, check_logits_and_labels
 from tpauc.metrics.area import TIES
 from tpauc.region import Region
-from tpauc.validation import (
-    check_choice,
-    check_class_counts,
-    check_count,
-    check_finite,
-    check_logits_and_labels,
-    check_not_synced,
-    check_pair_count,
-)
 
 
 def two_way_partial_auc(scores: Tensor, labels: Tensor, *, alpha: float, beta: float, ties: str = "half") -> Tensor:
@@ -148,7 +140,7 @@ class TwoWayPartialAUC(Metric):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch; it may be empty or hold one class only."""
-        check_not_synced(self._is_synced)
+        _check_not_synced(self._is_synced)
         positive_scores, negative_scores = _by_class(scores, labels)
         if self.bins is None:
             assert isinstance(self.positive_scores, list)
@@ -278,7 +270,7 @@ class TwoWayPartialAUC(Metric):
 def _by_class(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Return the checked scores of the positives and of the negatives, both new tensors."""
     flat_scores, zero_one = check_logits_and_labels(scores, labels, logits_name="scores")
-    check_finite(flat_scores, "scores")
+    _check_finite(flat_scores, "scores")
     positive = zero_one > 0
     return flat_scores[positive], flat_scores[~positive]
 
@@ -312,7 +304,7 @@ def _mean_over_binned_pairs(positive_counts: Tensor, negative_counts: Tensor, re
     n_positive, n_negative = int(positive_counts.sum()), int(negative_counts.sum())
     check_class_counts(n_positive, n_negative, "labels")
     k_positive, k_negative = region.hard_positives(n_positive), region.hard_negatives(n_negative)
-    n_pairs = check_pair_count(k_positive, k_negative)
+    n_pairs = _check_pair_count(k_positive, k_negative)
     hard_positives = _first(positive_counts, k_positive)
     hard_negatives = _first(negative_counts.flip(0), k_negative).flip(0)
     won = (hard_positives * (hard_negatives.cumsum(0) - hard_negatives)).sum()
@@ -342,3 +334,32 @@ def _widest_float(device: torch.device) -> torch.dtype:
 def _moved(tensor: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
     """Put a tensor where ``fn`` would put it, without changing its type."""
     return tensor.to(fn(tensor.new_empty(0)).device)
+
+
+def _check_finite(tensor: torch.Tensor, name: str) -> None:
+    """Raise if a flat tensor holds NaN or infinite values; costs one synchronisation on an accelerator."""
+    bad = ~tensor.isfinite()
+    if bad.any():
+        positions = bad.nonzero()[:, 0]
+        raise ValueError(
+            f"{name} must be finite, found {positions.numel()} NaN or infinite values, the first is "
+            f"{tensor[positions[0]].item()} at position {positions[0].item()}"
+        )
+
+
+def _check_not_synced(synced: bool) -> None:
+    """Raise if a batch would be added to the gathered state of all processes, and lost with it."""
+    if synced:
+        raise RuntimeError(
+            "the metric holds the state of all processes since sync(); call unsync() before adding a batch"
+        )
+
+
+def _check_pair_count(n_positive: int, n_negative: int) -> int:
+    """Return the number of pairs if it fits in a signed 64-bit integer."""
+    if n_positive * n_negative >= 2**63:
+        raise ValueError(
+            f"{n_positive} positives and {n_negative} negatives in the region make 2**63 pairs or more, too many to "
+            "count; take smaller alpha or beta"
+        )
+    return n_positive * n_negative

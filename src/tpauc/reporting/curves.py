@@ -22,9 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tpauc._validation import BoolArray, FloatArray
 from tpauc.region import Region
 from tpauc.reporting.axes import with_room
-from tpauc.validation import BoolArray, FloatArray
 
 MAX_POINTS = 2000
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tpauc._validation import BoolArray, FloatArray
 from tpauc.metrics.intervals import OperatingPoint
 from tpauc.region import Region
+from tpauc.reporting._checks import COUNTERS, is_drawable
 from tpauc.reporting.axes import Axis, with_room
 from tpauc.reporting.curves import ScoreDensity, roc_vertices, score_density, thinned, within_region
 from tpauc.reporting.panels import Area, Line, Look, Mark, Panel, Rule, look_of
-from tpauc.validation import COUNTERS, BoolArray, FloatArray, is_drawable
 
 _Curves = Mapping[str, tuple[FloatArray, FloatArray]]
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tpauc import __version__
+from tpauc._validation import FloatArray, import_extra
 from tpauc.metrics.interval_choice import LARGE_SAMPLE, Areas
 from tpauc.metrics.intervals import Comparison
 from tpauc.region import Region
 from tpauc.reporting.figures import rule_legend, score_text
 from tpauc.reporting.panels import COLOURS, Area, Look, Panel
-from tpauc.validation import FloatArray, import_extra
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tpauc._validation import FloatArray
 from tpauc.reporting.axes import Axis
-from tpauc.validation import FloatArray
 
 # Light and dark variant of each colour. The five of the models differ by at least 30 in CIELAB for normal vision and
 # for each kind of dichromacy, and stand out from the page by at least 3 : 1; a test holds them to it.

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._validation import import_extra
 from tpauc.metrics.intervals import operating_point
 from tpauc.region import Region
+from tpauc.reporting._checks import check_history, check_named_scores
 from tpauc.reporting.figures import roc_panels, rule_legend, score_panel, training_panels
 from tpauc.reporting.panels import COLOURS, Look, Panel, look_of
-from tpauc.validation import check_history, check_named_scores, import_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

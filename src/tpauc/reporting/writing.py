@@ -7,30 +7,22 @@ from __future__ import annotations
 
 import io
 import os
-import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._files import write_together
+from tpauc._validation import BoolArray, FloatArray, check_text, import_extra
 from tpauc.metrics.interval_choice import IntervalMaker
 from tpauc.region import Region
+from tpauc.reporting._checks import check_history, check_named_scores
 from tpauc.reporting.figures import roc_panels, rule_legend, score_panel, training_panels
 from tpauc.reporting.page import Contents, ModelResult, rendered
 from tpauc.reporting.panels import Look, look_of
 from tpauc.reporting.plots import draw
-from tpauc.validation import (
-    BoolArray,
-    FloatArray,
-    check_history,
-    check_named_scores,
-    check_page_path,
-    check_text,
-    import_extra,
-)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -165,21 +157,16 @@ def png_bytes(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def write_together(files: Mapping[Path, bytes], *, what: str) -> None:
-    """Write all files beside their places first, then move them there: a full disk leaves what was there unharmed."""
-    waiting = {path: path.with_name(f".{path.name}.{secrets.token_hex(4)}.part") for path in files}
-    try:
-        for path, contents in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with open(waiting[path], "xb") as file:
-                file.write(contents)
-                file.flush()
-                os.fsync(file.fileno())
-        for path, complete in waiting.items():
-            os.replace(complete, path)
-    except OSError as error:
-        raise type(error)(error.errno, f"{what} cannot be written: {error.strerror}", str(path)) from error
-    finally:
-        for part in waiting.values():
-            with suppress(OSError):  # where nothing could be written there is nothing to remove
-                part.unlink()
+def check_page_path(out: str | os.PathLike[str]) -> Path:
+    """Return the path of an HTML file that can be written; neither the file nor its folder is made yet."""
+    path = Path(out)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"out must be the name of a file that ends in .html, got {str(out)!r}")
+    if path.is_dir():
+        raise IsADirectoryError(f"out must be a file, but {path} is a folder")
+    existing = next(folder for folder in path.absolute().parents if folder.exists())
+    if not existing.is_dir():
+        raise NotADirectoryError(f"out: the folder {path.parent} cannot be made, because {existing} is a file")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise PermissionError(f"out: the folder {existing} is not writable")
+    return path

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there, and that are read without running code from them.
+"""Checkpoints: files that are either whole or not there, and that are read without running code from them.
 
 A checkpoint is three lines of bytes:
 
@@ -8,9 +8,7 @@ A checkpoint is three lines of bytes:
 
 The checksum finds files that were cut short or altered by accident. Against malice it is no help, and need not be: the
 contents are read with ``weights_only=True``, which builds tensors and plain values and nothing else.
-
-A file is written beside its destination, flushed to the disk and then renamed over it, so whoever reads the name finds
-the former file or the new one, whatever happens in between: a kill, a full disk, a power cut.
+`tpauc._files` says how a file is written.
 """
 
 from __future__ import annotations
@@ -18,14 +16,14 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import secrets
 from collections import OrderedDict
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from tpauc._files import write_atomically
 
 _FIRST_LINE = b"tpauc-checkpoint 1\n"
 _DIGEST_LENGTH = 64
@@ -113,67 +111,6 @@ def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(state, dict):
         raise CheckpointError(f"{path} holds a {type(state).__name__} where a mapping is expected")
     return state
-
-
-def write_atomically(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
-    """Write ``parts`` one after the other to ``path``, or leave the file that is there as it is.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(f"{folder}/note.txt", b"first ", b"second")
-    ...     Path(folder, "note.txt").read_text(), os.listdir(folder)
-    ('first second', ['note.txt'])
-    """
-    target = Path(path)
-    # A name that nobody else has: neither a user's file nor another writer of the same one is in its way.
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        kept = "; the former file is intact" if target.exists() else ""
-        raise OSError(error.errno, f"cannot write {target}: {error.strerror or error}{kept}") from error
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    with suppress(OSError):  # The new file is there, and some file systems cannot do this.
-        _flush_folder(target.parent)
-
-
-def remove_leftovers(*paths: Path) -> None:
-    """Remove what processes that were killed in :func:`write_atomically` left beside the paths; none may be writing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, ".note.txt.0123456789abcdef.tmp").touch()
-    ...     remove_leftovers(Path(folder, "note.txt"))
-    ...     os.listdir(folder)
-    []
-    """
-    for path in paths:
-        for other in path.parent.iterdir():
-            if other.name.startswith(f".{path.name}.") and other.suffix == ".tmp":
-                other.unlink(missing_ok=True)
-
-
-def _flush_folder(folder: Path) -> None:
-    """Make a rename survive a power cut."""
-    if os.name == "nt":  # Windows opens no folders.
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _check_plain(value: Any, where: str) -> None:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from tpauc.region import Region
-from tpauc.validation import (
+from tpauc._validation import (
     check_choice,
     check_count,
-    check_fields,
     check_flag,
-    check_momentum,
     check_non_negative,
     check_path,
     check_positive,
     check_ratio,
     check_seed,
     check_share,
-    check_strategy,
     check_text,
 )
+from tpauc.region import Region
 
 OPTIMIZERS = ("sgd", "adam", "adamw", "minimax")
 SCHEDULES = ("exponential", "cosine", "constant")
@@ -153,8 +150,8 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None or name not in _MAY_BE_NONE:
                 object.__setattr__(self, name, check(value, name))
-        check_momentum(self.momentum, self.nesterov)
-        check_strategy(self.strategy, self.nodes)
+        _check_momentum(self.momentum, self.nesterov)
+        _check_strategy(self.strategy, self.nodes)
 
     @property
     def region(self) -> Region:
@@ -176,7 +173,7 @@ class TrainConfig:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TrainConfig:
         """Return a configuration with these settings; an unknown field is an error."""
-        check_fields(values, [field.name for field in fields(cls)], "TrainConfig")
+        _check_fields(values, [field.name for field in fields(cls)], "TrainConfig")
         return cls(**values)
 
     def numeric_settings(self) -> dict[str, Any]:
@@ -229,3 +226,25 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "tensorboard": check_flag,
     "progress": check_flag,
 }
+
+
+def _check_fields(given: Collection[str], known: Collection[str], what: str) -> None:
+    """Raise if a mapping for ``what`` has a key that is not a field of it."""
+    if unknown := sorted(set(given) - set(known)):
+        raise ValueError(f"{what} has no field {', '.join(map(repr, unknown))}; its fields are {', '.join(known)}")
+
+
+def _check_momentum(momentum: float, nesterov: bool) -> float:
+    """Return ``momentum`` in [0, 1), above 0 where Nesterov's step needs one."""
+    number = check_non_negative(momentum, "momentum")
+    if number >= 1.0:
+        raise ValueError(f"momentum must be below 1, got {momentum!r}")
+    if nesterov and number == 0.0:
+        raise ValueError(f"nesterov=True needs a momentum above 0, got {momentum!r}")
+    return number
+
+
+def _check_strategy(strategy: str, nodes: int) -> None:
+    """Raise if processes on several machines are to be started from one of them."""
+    if nodes > 1 and strategy in ("ddp_spawn", "ddp_fork"):
+        raise ValueError(f"strategy={strategy!r} starts processes on one machine, got nodes={nodes}; use 'ddp'")

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from tpauc.validation import BoolArray, check_both_classes, check_labels, check_logit_count, check_rows
+from tpauc._validation import BoolArray, check_both_classes, check_labels, check_logit_count
 
 Data = tuple[torch.Tensor, torch.Tensor] | Dataset[Any]
 
@@ -66,7 +66,7 @@ class TensorExamples:
     """Examples held in two tensors."""
 
     def __init__(self, inputs: torch.Tensor, labels: torch.Tensor, name: str) -> None:
-        check_rows(len(inputs) if inputs.ndim else 0, len(labels) if labels.ndim else 0, name)
+        _check_rows(len(inputs) if inputs.ndim else 0, len(labels) if labels.ndim else 0, name)
         self.positive = _checked(labels, name)
         self._inputs, self._labels = inputs, labels.to(inputs.device)
 
@@ -92,7 +92,7 @@ class DatasetExamples:
         labels = getattr(dataset, "labels", None)
         if labels is None:
             labels = [_pair(dataset[row], name)[1] for row in range(len(dataset))]
-        check_rows(len(dataset), len(labels), name)
+        _check_rows(len(dataset), len(labels), name)
         self.positive = _checked(labels if isinstance(labels, torch.Tensor) else torch.as_tensor(labels), name)
         self._name = name
 
@@ -203,3 +203,11 @@ def block_of(n_rows: int, part: int, parts: int) -> range:
     [range(0, 1), range(1, 3), range(3, 5)]
     """
     return range(part * n_rows // parts, (part + 1) * n_rows // parts)
+
+
+def _check_rows(n_inputs: int, n_labels: int, name: str) -> None:
+    """Raise if the inputs and the labels of the data called ``name`` differ in number, or there are none."""
+    if n_inputs != n_labels:
+        raise ValueError(f"{name} must have as many labels as inputs, got {n_labels} labels and {n_inputs} inputs")
+    if n_inputs == 0:
+        raise ValueError(f"{name} must hold at least one example, got none")

@@ -8,10 +8,10 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from tpauc._validation import check_count, check_module
 from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
 from tpauc.region import Region
 from tpauc.training.data import Data, as_examples, on_device, scores_of
-from tpauc.validation import check_count, check_module
 
 
 @dataclass(frozen=True)

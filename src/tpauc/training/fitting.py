@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import torch.distributed as dist
 from torch import nn
 
+from tpauc._validation import check_module, check_trainable, import_extra
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import Data, as_examples
 from tpauc.training.interruption import StopSignals, TrainingInterrupted
@@ -37,7 +38,6 @@ from tpauc.training.run_folder import RunFolder
 from tpauc.training.run_state import EpochHook, Progress, Task, Transform, progress_of, why_ended
 from tpauc.training.setup import make_loss
 from tpauc.training.vital_signs import TrainingDivergedError
-from tpauc.validation import check_module, check_patience, check_trainable, import_extra
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -178,7 +178,7 @@ def _checked(
     for name, function in (("transform", transform), ("on_epoch", on_epoch)):
         if function is not None and not callable(function):
             raise TypeError(f"{name} must be callable, got {function!r}")
-    check_patience(config.patience, validation is not None)
+    _check_patience(config.patience, validation is not None)
     import_extra("lightning_fabric", "train")
     if config.out is not None and config.tensorboard:
         import_extra("tensorboard", "train")
@@ -241,3 +241,9 @@ def _train(fabric: Fabric, task: Task, stop: StopSignals) -> Progress:
     loop = TrainingLoop(fabric, task, stop)
     loop.run()
     return loop.state.progress
+
+
+def _check_patience(patience: int | None, has_validation: bool) -> None:
+    """Raise if a run is to wait for a better validation TPAUC and has no validation data."""
+    if patience is not None and not has_validation:
+        raise ValueError(f"patience={patience} needs validation data, got validation=None")

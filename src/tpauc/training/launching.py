@@ -19,10 +19,10 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException, start_processes
 
+from tpauc._validation import import_extra
 from tpauc.training.config import TrainConfig
 from tpauc.training.interruption import StopSignals, TrainingInterrupted, interrupted
 from tpauc.training.vital_signs import TrainingDivergedError
-from tpauc.validation import check_world_size, import_extra
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -50,7 +50,7 @@ def starts_processes(config: TrainConfig, environment: Mapping[str, str] = os.en
 def make_fabric(config: TrainConfig, *, started_here: bool) -> Fabric:
     """Return Fabric for this process; needs the extra ``tpauc[train]``."""
     fabric = import_extra("lightning_fabric", "train")
-    check_world_size(config.devices * config.nodes, os.environ)
+    _check_world_size(config.devices * config.nodes, os.environ)
     several = config.devices * config.nodes > 1 or config.strategy != "auto"
     plugins = [fabric.plugins.environments.LightningEnvironment()] if started_here else None
     made: Fabric = fabric.Fabric(
@@ -179,3 +179,10 @@ def largest_over_processes(fabric: Fabric, numbers: list[float]) -> list[float]:
     dist.all_reduce(tensor, op=dist.ReduceOp.MAX)
     largest: list[float] = tensor.tolist()
     return largest
+
+
+def _check_world_size(processes: int, environment: Mapping[str, str]) -> None:
+    """Raise if ``torchrun`` has started another number of processes than are to train together."""
+    started = environment.get("WORLD_SIZE")
+    if "TORCHELASTIC_RUN_ID" in environment and started is not None and int(started) != processes:
+        raise ValueError(f"torchrun has started {started} processes, but devices * nodes is {processes}")

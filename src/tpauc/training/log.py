@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from tpauc.validation import import_extra
+from tpauc._validation import import_extra
 
 _BAR = 20
 _SECONDS_BETWEEN_LINES = 1.0

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tpauc._files import write_atomically
 from tpauc.samplers import HardExampleSampler
-from tpauc.training.checkpoints import CheckpointError, write_atomically
+from tpauc.training.checkpoints import CheckpointError
 from tpauc.training.data import on_device
 from tpauc.training.interruption import StopSignals, interrupted
 from tpauc.training.launching import largest_over_processes, on_first_process
@@ -25,7 +26,6 @@ from tpauc.training.run_folder import RunFolder
 from tpauc.training.run_state import RunState, Task, why_ended
 from tpauc.training.scoring import Scorer, measure
 from tpauc.training.vital_signs import NonFiniteError, TrainingDivergedError, VitalSigns
-from tpauc.validation import check_fresh_folder
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -224,7 +224,7 @@ class TrainingLoop:
             on_first_process(self.fabric, folder.claim)
             saved = on_first_process(self.fabric, folder.load)
             if saved is not None:
-                check_fresh_folder(config.resume, folder.last)
+                _check_fresh_folder(config.resume, folder.last)
                 self.resume(saved, folder.last)
                 # The session before may have ended between the checkpoint and these.
                 on_first_process(self.fabric, lambda: folder.write_what_follows(saved))
@@ -280,3 +280,9 @@ class TrainingLoop:
             self.tensorboard.close()
         if self.folder is not None:
             self.folder.release()
+
+
+def _check_fresh_folder(resume: str, found: object) -> None:
+    """Raise if a run that is not to be resumed would write over a checkpoint."""
+    if resume == "never":
+        raise FileExistsError(f"resume='never', but there is a checkpoint in {found}; choose another out, or remove it")

@@ -8,7 +8,7 @@
 | ``history.csv`` | a row for each epoch |
 | ``tensorboard/`` | the same for TensorBoard |
 
-All but TensorBoard's files are written atomically (`tpauc.training.checkpoints`). ``last.ckpt`` holds the best weights
+All but TensorBoard's files are written atomically (`tpauc._files`). ``last.ckpt`` holds the best weights
 as well: it alone decides how a run goes on, the other files are made from it.
 """
 
@@ -19,15 +19,10 @@ import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from tpauc.training.checkpoints import (
-    CheckpointError,
-    load_checkpoint,
-    remove_leftovers,
-    save_checkpoint,
-    write_atomically,
-)
+from tpauc._files import FileLock, remove_leftovers, write_atomically
+from tpauc.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint
 
 _KIND = "training run"
 
@@ -59,7 +54,7 @@ class RunFolder:
         self.best = self.path / "best.ckpt"
         self.history = self.path / "history.csv"
         self.tensorboard = self.path / "tensorboard"
-        self._lock: IO[str] | None = None
+        self._lock = FileLock(self.path / ".lock")
         self._best_written: int | None = None
 
     def __repr__(self) -> str:
@@ -72,24 +67,14 @@ class RunFolder:
         except OSError as error:
             raise OSError(error.errno, f"the folder {self.path} cannot be made: {error.strerror}") from error
         try:
-            import fcntl
-        except ImportError:  # Windows: two runs in one folder go unnoticed there.
-            return
-        self._lock = open(self.path / ".lock", "w")  # noqa: SIM115  (open as long as the lock is held)
-        try:
-            # Of this kind forked processes inherit nothing, so a reader of data that outlives a killed run for a
-            # moment does not keep the folder locked.
-            fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock.acquire()
         except BlockingIOError as error:
-            self.release()
             raise BlockingIOError(error.errno, f"another process is training in the folder {self.path}") from error
         remove_leftovers(self.config, self.last, self.best, self.history)
 
     def release(self) -> None:
         """Let others in again."""
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        self._lock.release()
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Write the state of a run, and what follows from its entries ``best`` and ``history``."""

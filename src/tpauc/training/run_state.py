@@ -18,7 +18,6 @@ from tpauc.training.data import Examples
 from tpauc.training.random_state import fits, random_state, seed_all, set_random_state
 from tpauc.training.setup import make_loss, make_optimizer, make_sampler, rate_factor
 from tpauc.training.vital_signs import first_not_finite
-from tpauc.validation import check_same_settings
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -145,7 +144,7 @@ class RunState:
 
     def load_state_dict(self, state: Mapping[str, Any], where: object) -> None:
         """Go where ``state``, found at ``where``, stands; other settings, data or another model are an error."""
-        check_same_settings(state["settings"], self._settings, where)
+        _check_same_settings(state["settings"], self._settings, where)
         try:
             self.sampler.load_state_dict(state["sampler"])
         except ValueError as error:
@@ -188,3 +187,12 @@ class RunState:
         states: list[Any] = [None] * self._fabric.world_size
         dist.all_gather_object(states, own)
         return states
+
+
+def _check_same_settings(saved: Mapping[str, Any], now: Mapping[str, Any], where: object) -> None:
+    """Raise if a run is to be continued with other settings than it was begun with."""
+    if differences := [f"{key}={now[key]!r} (there {saved.get(key)!r})" for key in now if saved.get(key) != now[key]]:
+        raise ValueError(
+            f"{where} holds a run with other settings: {', '.join(differences)}; "
+            "go on with those, or choose another out"
+        )

@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from tpauc._validation import BoolArray
 from tpauc.losses._objective import PairObjective
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.tpauc_loss import WarmUp, empirical_risks
@@ -17,7 +18,6 @@ from tpauc.region import Region
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import Examples, block_of, on_device, scores_of
 from tpauc.training.evaluation import Evaluation
-from tpauc.validation import BoolArray
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

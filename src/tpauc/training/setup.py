@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 import torch
 from torch import nn
 
+from tpauc._validation import BoolArray
 from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
 from tpauc.losses.tpauc_loss import SquareAUCLoss, WarmUp
 from tpauc.samplers import HardExampleSampler, StratifiedBatchSampler
 from tpauc.training.config import TrainConfig
-from tpauc.validation import BoolArray, check_optimizer_fits, check_single_warmup
 
 
 def make_loss(loss: nn.Module, config: TrainConfig) -> nn.Module:
@@ -27,7 +28,7 @@ def make_loss(loss: nn.Module, config: TrainConfig) -> nn.Module:
     """
     if config.warmup_epochs == 0:
         return loss
-    check_single_warmup(isinstance(loss, WarmUp), config.warmup_epochs)
+    _check_single_warmup(isinstance(loss, WarmUp), config.warmup_epochs)
     return WarmUp(SquareAUCLoss(), loss, config.warmup_epochs)
 
 
@@ -43,7 +44,7 @@ def make_optimizer(model: nn.Module, loss: nn.Module, config: TrainConfig) -> to
     """
     minimax = [module for module in loss.modules() if isinstance(module, MinimaxTPAUCLoss)]
     loss_parameters = [name for name, _ in loss.named_parameters()]
-    check_optimizer_fits(config.optimizer, len(minimax), loss_parameters)
+    _check_optimizer_fits(config.optimizer, len(minimax), loss_parameters)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     with_momentum: dict[str, Any] = {"momentum": config.momentum, "nesterov": config.nesterov}
     if config.optimizer == "minimax":
@@ -94,3 +95,19 @@ def make_sampler(positive: BoolArray, config: TrainConfig) -> StratifiedBatchSam
         return StratifiedBatchSampler(positive, **common)
     alpha = config.alpha if config.hard_examples == "both" else 1.0
     return HardExampleSampler(positive, alpha=alpha, beta=config.beta, **common)
+
+
+def _check_single_warmup(loss_warms_up: bool, warmup_epochs: int) -> None:
+    """Raise if a loss that has a warm-up of its own is to get another."""
+    if loss_warms_up and warmup_epochs:
+        raise ValueError(f"loss is a WarmUp already; warmup_epochs must then be 0, got {warmup_epochs}")
+
+
+def _check_optimizer_fits(optimizer: str, n_minimax: int, loss_parameters: Collection[str]) -> None:
+    """Raise if the optimiser would not move the parameters of the loss, or finds none to move by ascent."""
+    if optimizer == "minimax" and n_minimax != 1:
+        raise ValueError(f"optimizer='minimax' needs a MinimaxTPAUCLoss, found {n_minimax} in loss")
+    if optimizer != "minimax" and n_minimax:
+        raise ValueError(f"a MinimaxTPAUCLoss needs optimizer='minimax', got {optimizer!r}")
+    if not n_minimax and loss_parameters:
+        raise ValueError(f"loss has parameters that no optimizer here would move: {', '.join(loss_parameters)}")

@@ -18,12 +18,12 @@ from scipy.special import logit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tpauc._validation import check_count, check_flag, check_non_negative, check_positive, check_share, import_extra
 from tpauc.classifiers.base import RegionClassifier, with_somebody_in_it
 from tpauc.classifiers.boosting.judging import Validation, held_out_rows
 from tpauc.classifiers.boosting.paths import Candidate, Path
 from tpauc.classifiers.folds import kept_together, stratified_folds
 from tpauc.region import Region
-from tpauc.validation import check_count, check_flag, check_non_negative, check_positive, check_share, import_extra
 
 Array = npt.NDArray[Any]
 Labels = npt.NDArray[np.bool_]

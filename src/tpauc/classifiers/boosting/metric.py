@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tpauc._validation import import_extra
 from tpauc.classifiers.boosting.objective import arguments_of
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
-from tpauc.validation import import_extra
 
 
 @dataclass(frozen=True)

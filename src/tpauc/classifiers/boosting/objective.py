@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit, softmax
 
+from tpauc._validation import check_labels_and_scores, check_positive, check_sample_weight, import_extra
 from tpauc.region import Region
-from tpauc.validation import check_labels_and_scores, check_positive, check_sample_weight, import_extra
 
 Array = npt.NDArray[Any]
 

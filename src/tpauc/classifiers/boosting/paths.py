@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from tpauc._validation import import_extra
 from tpauc.classifiers.boosting.objective import SOFTNESS, region_gradient
 from tpauc.region import Region
-from tpauc.validation import import_extra
 
 Array = npt.NDArray[Any]
 Labels = npt.NDArray[np.bool_]

@@ -27,8 +27,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tpauc._validation import check_logit_count
 from tpauc.region import Region, hard_mass
-from tpauc.validation import check_logit_count
 
 Batch = TypeVar("Batch")
 BankMaker = Callable[[int, int], nn.Module]  # number of networks, number of features

@@ -16,14 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tpauc.paper.data._checks import check_balanced_classes, check_data_file, damaged_file, fetch_command
 from tpauc.paper.data.long_tail import Rows
-from tpauc.validation import (
-    check_balanced_classes,
-    check_data_file,
-    check_record_count,
-    check_record_labels,
-    fetch_command,
-)
 
 IMAGE_SHAPE = (3, 32, 32)
 _IMAGE_BYTES = 3 * 32 * 32
@@ -145,7 +139,23 @@ class CifarFiles:
 def _records(path: Path, layout: CifarLayout, command: str) -> Bytes:
     """Map a file as an array of shape ``(images, record_bytes)``, its size and labels checked."""
     size = check_data_file(path, command).stat().st_size
-    count = check_record_count(size, layout.record_bytes, path, command)
+    count = _check_record_count(size, layout.record_bytes, path, command)
     records = np.memmap(path, dtype=np.uint8, mode="r", shape=(count, layout.record_bytes))
-    check_record_labels(records[:, layout.label_bytes - 1], layout.n_classes, path, command)
+    _check_record_labels(records[:, layout.label_bytes - 1], layout.n_classes, path, command)
     return records
+
+
+def _check_record_count(size: int, record_bytes: int, path: Path, command: str) -> int:
+    """Return how many records a file of ``size`` bytes has: a whole number of them, at least one."""
+    count, left = divmod(size, record_bytes)
+    if left or not count:
+        raise damaged_file(path, f"has {size:,} bytes, which is no multiple of {record_bytes:,}", command)
+    return count
+
+
+def _check_record_labels(labels: npt.NDArray[np.uint8], n_classes: int, path: Path, command: str) -> None:
+    """Raise if a label is not that of a class."""
+    wrong = np.flatnonzero(labels >= n_classes)
+    if wrong.size:
+        what = f"has the label {labels[wrong[0]]} in record {wrong[0] + 1}, where classes end at {n_classes - 1}"
+        raise damaged_file(path, what, command)

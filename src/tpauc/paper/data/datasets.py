@@ -21,7 +21,7 @@ whatever the order of the images in the files. Files in which many images are th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,11 +32,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tpauc._validation import check_choice, check_count, check_path
+from tpauc.paper.data._checks import damaged_file, fetch_command
 from tpauc.paper.data.cifar_files import CIFAR10, CIFAR100, CifarFiles
 from tpauc.paper.data.long_tail import Rows, class_counts, distinct_rows, split_rows
 from tpauc.paper.data.tiny_imagenet_files import FETCH_NAME, TinyImageNetFiles
 from tpauc.training.data import Data
-from tpauc.validation import check_choice, check_distinct_images, check_path, check_subset, fetch_command
 
 
 @dataclass(frozen=True)
@@ -246,9 +247,31 @@ def load_splits(name: str, *, subset: int, data_dir: Path | str, seed: int = 0) 
     images_per_class = int(np.count_nonzero(files.classes == 0))
     digests = list(files.digests())
     command = fetch_command(image_set.fetch_name, files.folder)
-    check_distinct_images(Counter(digests).values(), files.folder, command)
+    _check_distinct_images(Counter(digests).values(), files.folder, command)
     rows = distinct_rows(digests, files.classes)
     parts = split_rows(files.classes[rows], image_set.counts(images_per_class), seed=seed)
     positive = np.isin(files.classes, positive_classes)
     train, validation, test = (files.part(rows[some], torch.from_numpy(positive[rows[some]])) for some in parts)
     return Splits(train=train, validation=validation, test=test, images_per_class=images_per_class)
+
+
+_MOST_COPIES, _MOST_REPEATED = 10, 0.01
+
+
+def _check_distinct_images(copies: Collection[int], path: Path, command: str) -> None:
+    """Raise if more images have the same content than chance explains: one file copied over another, or blanked out.
+
+    ``copies`` says of each content how many images have it. CIFAR-100 has 26 pairs among 60,000 images, CIFAR-10 none.
+    """
+    images, most = sum(copies), max(copies)
+    if most > _MOST_COPIES:
+        raise damaged_file(path, f"has {most:,} images that are all the same", command)
+    if images - len(copies) > _MOST_REPEATED * images:
+        raise damaged_file(path, f"has {images:,} images of which only {len(copies):,} differ", command)
+
+
+def check_subset(value: int, known: Collection[int]) -> int:
+    """Return the number of a subset if there is one."""
+    if check_count(value, "subset") not in known:
+        raise ValueError(f"subset must be one of {', '.join(map(str, known))}, got {value!r}")
+    return value

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tpauc._files import locked
+from tpauc._validation import check_choice
 from tpauc.paper.data.downloads import Progress, RemoteFile, download
-from tpauc.paper.data.file_lock import locked
 from tpauc.paper.data.unpacking import unpack
-from tpauc.validation import check_choice
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._validation import check_count, check_seed, check_share
 from tpauc.region import hard_mass
-from tpauc.validation import check_count, check_seed, check_share
 
 TRAIN_PERCENT, VALIDATION_PERCENT = 70, 15
 

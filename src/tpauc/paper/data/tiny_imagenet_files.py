@@ -14,14 +14,9 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
+from tpauc._validation import import_extra
+from tpauc.paper.data._checks import check_balanced_classes, check_data_file, damaged_file, fetch_command
 from tpauc.paper.data.long_tail import Rows
-from tpauc.validation import (
-    check_balanced_classes,
-    check_data_file,
-    damaged_file,
-    fetch_command,
-    import_extra,
-)
 
 FETCH_NAME, FOLDER = "tiny-imagenet", "tiny-imagenet-200"
 N_CLASSES = 200

@@ -19,6 +19,8 @@ from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from tpauc._files import replaced_folder
+
 Members = Generator[tuple[PurePosixPath, IO[bytes] | None], None, None]
 
 # What reading an archive raises that is damaged, encrypted, or compressed in a way that Python does not know
@@ -55,14 +57,8 @@ def unpack(archive: Path, destination: Path) -> None:
     >>> (folder / "set" / "labels.txt").read_text()
     '0 1'
     """
-    unfinished = destination.with_name(f".{destination.name}.unpacking")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
-    try:
+    with replaced_folder(destination) as unfinished:
         _write_members(archive, destination.name, unfinished)
-        _move(unfinished / destination.name, destination)
-    finally:
-        shutil.rmtree(unfinished)
 
 
 def _write_members(archive: Path, folder: str, where: Path) -> None:
@@ -70,10 +66,12 @@ def _write_members(archive: Path, folder: str, where: Path) -> None:
     try:
         with closing(members(archive, folder)) as found:
             for name, content in found:
-                _write(where / name, content)
+                if name == PurePosixPath(folder) and content is not None:
+                    raise ValueError(f"{archive} holds no folder {folder}")
+                _write(where / name.relative_to(folder), content)
     except _UNREADABLE as error:
         raise ValueError(f"{archive} cannot be unpacked, it may be damaged ({error})") from error
-    if not (where / folder).is_dir():
+    if not any(where.iterdir()):
         raise ValueError(f"{archive} holds no folder {folder}")
 
 
@@ -84,19 +82,6 @@ def _write(target: Path, content: IO[bytes] | None) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with content, target.open("wb") as file:
         shutil.copyfileobj(content, file)
-
-
-def _move(source: Path, destination: Path) -> None:
-    """Put a folder in its place; one that stands there is moved away first, to where it is removed with the rest."""
-    replaced = source.with_name(".replaced")
-    if destination.exists():
-        destination.rename(replaced)
-    try:
-        source.rename(destination)
-    except OSError:
-        if replaced.exists():
-            replaced.rename(destination)
-        raise
 
 
 def _tar_members(archive: Path, folder: str) -> Members:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
-from tpauc.validation import check_choice, check_count, check_flag, check_image_batch, check_non_negative
+from tpauc._validation import check_choice, check_count, check_flag, check_non_negative
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Augment:
         Tensor
             Of the same shape and the same range of values; float32 for uint8 images, else of their dtype.
         """
-        check_image_batch(images)
+        _check_image_batch(images)
         values = images if images.is_floating_point() else images.float()
         maps = self._maps(values, generator)
         grid = affine_grid(maps, list(values.shape), align_corners=False)
@@ -100,3 +101,13 @@ class Augment:
             ],
             dim=1,
         ).view(n, 2, 3)
+
+
+def _check_image_batch(images: Any) -> None:
+    """Raise unless ``images`` is a batch of images, not empty, as a tensor of bytes or floating-point numbers."""
+    right_dtype = images.is_floating_point() or str(images.dtype) == "torch.uint8"
+    if not right_dtype or images.ndim != 4 or images.numel() == 0:
+        raise ValueError(
+            "images must be a uint8 or floating tensor of shape (n, channels, height, width), not empty, "
+            f"got {str(images.dtype).removeprefix('torch.')} of shape {tuple(images.shape)}"
+        )

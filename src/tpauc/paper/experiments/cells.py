@@ -6,25 +6,17 @@ another region or in another table, finds the epochs that are there already.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tpauc.paper.data.datasets import DATASETS
+from tpauc._validation import check_choice, check_count, check_number, check_seed, check_share
+from tpauc.paper.data.datasets import DATASETS, check_subset
 from tpauc.paper.experiments.methods import METHODS, ClassSizes, Place
 from tpauc.paper.experiments.published import REGIONS
 from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.region import Region
-from tpauc.validation import (
-    check_choice,
-    check_count,
-    check_each,
-    check_epochs_before,
-    check_known_parameters,
-    check_parameter,
-    check_seed,
-    check_subset,
-)
 
 ANY_REGION, EACH_REGION = "any region", "each region"
 
@@ -86,10 +78,10 @@ class Request:
         check_choice(self.recipe, "recipe", RECIPES)
         check_seed(self.split, "split")
         known = {name for method in self.methods for name in self._best(method, self.regions[0])}
-        check_known_parameters(self.parameters, known, self.methods)
+        _check_known_parameters(self.parameters, known, self.methods)
         for name, value in self.parameters.items():
-            check_parameter(value, name)
-        check_epochs_before(self.parameters, self.epochs)
+            _check_parameter(value, name)
+        _check_epochs_before(self.parameters, self.epochs)
         for cell in self.cells():  # a value that no loss takes is found now, not after hours
             METHODS[cell.method].make_loss(dict(cell.parameters), ClassSizes(1, 1))
 
@@ -235,3 +227,38 @@ def parameters_of(text: str) -> tuple[tuple[str, float], ...]:
     (('exponent', 0.1), ('warmup_epochs', 0.0))
     """
     return tuple((name, float(value)) for name, value in (item.split("=") for item in text.split()))
+
+
+def check_each(values: Sequence[Any], name: str, check: Callable[[Any, str], Any]) -> None:
+    """Raise unless ``values`` holds at least one value, each that ``check`` lets pass, none twice."""
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise TypeError(f"{name} must be a list, got {values!r}")
+    if not values:
+        raise ValueError(f"{name} must hold at least one value, got none")
+    for value in values:
+        check(value, f"each of {name}")
+    if twice := [value for place, value in enumerate(values) if value in values[:place]]:
+        raise ValueError(f"{name} must hold each value once, got {twice[0]!r} twice")
+
+
+def _check_known_parameters(given: Mapping[str, float], known: Collection[str], methods: Sequence[str]) -> None:
+    """Raise if a parameter is set that none of the methods has."""
+    if unknown := [name for name in given if name not in known]:
+        have = f"their parameters are {', '.join(sorted(known))}" if known else "they have none"
+        raise ValueError(f"none of {', '.join(methods)} has a parameter {unknown[0]!r}; {have}")
+
+
+def _check_parameter(value: float, name: str) -> float:
+    """Return the value of a parameter: a share, a whole number of epochs, or any number, by its name."""
+    if name in ("alpha", "beta"):
+        return check_share(value, name)
+    if name.endswith("epochs") and (check_number(value, name) < 0.0 or value != int(value)):
+        raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
+    return check_number(value, name)
+
+
+def _check_epochs_before(parameters: Mapping[str, float], epochs: int) -> None:
+    """Raise if what comes before a method's own loss, such as a warm-up, would leave it no epoch."""
+    for name, value in parameters.items():
+        if name.endswith("epochs") and value >= epochs:
+            raise ValueError(f"{name} must be less than the {epochs} epochs of the training, got {value:g}")

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tpauc._validation import FloatArray, check_choice
 from tpauc.metrics.intervals import Comparison, compare_tpauc
 from tpauc.paper.data.datasets import load_splits
-from tpauc.paper.experiments.cells import region_text
+from tpauc.paper.experiments.cells import check_each, region_text
 from tpauc.paper.experiments.measured_data import check_measured_on
 from tpauc.paper.experiments.methods import METHODS
 from tpauc.paper.experiments.rendering import Table, places_of, title_of
 from tpauc.paper.experiments.results import Result, ResultsFile, cell_of
 from tpauc.paper.experiments.running import ScoreFolder
 from tpauc.training.data import as_examples
-from tpauc.validation import FloatArray, check_choice, check_each
 
 AGAINST = ("CE-RW", "SqAUC", "LogisticAUC")  # cross-entropy, and all pairs in the paper's and in a newer form
 NOTE = (

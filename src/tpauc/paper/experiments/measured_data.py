@@ -11,9 +11,8 @@ from pathlib import Path
 from tpauc.paper.experiments.cells import Cell, Request
 from tpauc.paper.experiments.request_data import sizes_of
 from tpauc.paper.experiments.results import ResultsFile, cell_of
-from tpauc.paper.experiments.running import ScoreFolder
+from tpauc.paper.experiments.running import _OTHER_IMAGES, ScoreFolder, check_same_labels
 from tpauc.training.data import Data, as_examples
-from tpauc.validation import check_same_labels, check_same_test_data
 
 
 def check_measured_on(results: ResultsFile, wanted: Request | Cell, test: Data, data_dir: Path) -> None:
@@ -35,7 +34,7 @@ def check_measured_on(results: ResultsFile, wanted: Request | Cell, test: Data, 
     for row in results.read():
         if (row.dataset, row.subset, row.split) != place:
             continue
-        check_same_test_data(
+        _check_same_test_data(
             (row.test_positives, row.test_negatives),
             sizes,
             what="{}, subset {}, split {}".format(*place),
@@ -45,3 +44,14 @@ def check_measured_on(results: ResultsFile, wanted: Request | Cell, test: Data, 
         scores = ScoreFolder.of(cell_of(row), results.path.parent)
         if (kept := scores.labels()) is not None:
             check_same_labels(kept.test, positive, "test", scores.path)
+
+
+def _check_same_test_data(
+    measured: tuple[int, int], given: tuple[int, int], *, what: str, path: object, data_dir: object
+) -> None:
+    """Raise if results stand on other test data, by their numbers of positives and negatives, than those given."""
+    if measured != given:
+        raise ValueError(
+            f"{path} holds results of {what} on {measured[0]:,} positives and {measured[1]:,} negatives, but the test "
+            f"data in {data_dir} have {given[0]:,} and {given[1]:,}; {_OTHER_IMAGES}"
+        )

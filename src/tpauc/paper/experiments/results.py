@@ -13,14 +13,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from tpauc.paper.data.datasets import DATASETS
-from tpauc.paper.data.file_lock import locked
+from tpauc._files import locked, remove_leftovers, write_atomically
+from tpauc._validation import check_choice
+from tpauc.paper.data.datasets import DATASETS, check_subset
 from tpauc.paper.experiments.cells import Cell, chosen_region, parameters_of, parameters_text
 from tpauc.paper.experiments.methods import METHODS
 from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.region import Region
-from tpauc.training.checkpoints import remove_leftovers, write_atomically
-from tpauc.validation import check_choice, check_results_header, check_row_length, check_subset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +123,7 @@ def cell_of(key: Key) -> Cell:
 
 def _result_of(values: Sequence[str]) -> Result:
     """Return the result that a line of the file holds; anything that could not be shown in a table is an error."""
-    check_row_length(values, COLUMNS)
+    _check_row_length(values, COLUMNS)
     row = Result(**{name: _KINDS[name](value) for name, value in zip(COLUMNS, values, strict=True)})
     check_choice(row.dataset, "dataset", DATASETS)
     check_subset(row.subset, DATASETS[row.dataset].subsets)
@@ -161,7 +160,7 @@ class ResultsFile:
         except UnicodeDecodeError as error:
             raise ValueError(f"{self.path} is damaged, it is no text ({error}); choose another --out") from error
         reader = csv.reader(io.StringIO(text, newline=""))
-        check_results_header(next(reader, []), COLUMNS, self.path)
+        _check_results_header(next(reader, []), COLUMNS, self.path)
         rows = []
         for values in reader:
             try:
@@ -195,3 +194,18 @@ class ResultsFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with locked(self.path.with_name(f".{self.path.name}.lock")):
             yield
+
+
+def _check_results_header(found: Sequence[str], expected: Sequence[str], path: object) -> None:
+    """Raise if a file of results has other columns than this version writes."""
+    if list(found) != list(expected):
+        raise ValueError(
+            f"{path} is not a file of results of this version: its columns are {', '.join(found) or 'missing'}; "
+            "choose another --out"
+        )
+
+
+def _check_row_length(values: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise unless a line of a file of results has a value for each column."""
+    if len(values) != len(columns):
+        raise ValueError(f"it has {len(values)} values for {len(columns)} columns")

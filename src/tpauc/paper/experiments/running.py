@@ -20,6 +20,8 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from tpauc._files import remove_leftovers, write_atomically
+from tpauc._validation import BoolArray, FloatArray
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.intervals import tpauc_interval
 from tpauc.paper.data.datasets import Splits
@@ -31,11 +33,10 @@ from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.paper.experiments.request_data import sizes_of
 from tpauc.paper.experiments.results import Result, key_of
 from tpauc.region import Region
-from tpauc.training.checkpoints import CheckpointError, remove_leftovers, write_atomically
+from tpauc.training.checkpoints import CheckpointError
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import as_examples, on_device, scores_of
 from tpauc.training.fitting import fit
-from tpauc.validation import BoolArray, FloatArray, check_same_labels
 
 Backbone = Callable[[], nn.Module]
 
@@ -277,3 +278,12 @@ def result_of(cell: Cell, region: Region, trained: Trained) -> Result:
         machine=machine(),
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+_OTHER_IMAGES = "give the --data-dir of these results, or choose another --out"
+
+
+def check_same_labels(kept: BoolArray, given: BoolArray, part: str, path: object) -> None:
+    """Raise if scores are kept beside other labels than those of the data that are given."""
+    if not np.array_equal(kept, given):
+        raise ValueError(f"the scores in {path} are not of the {part} images that are given; {_OTHER_IMAGES}")

@@ -17,13 +17,14 @@ import os
 import platform
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tpauc._validation import check_count, import_extra
 from tpauc.paper.data.datasets import Splits
 from tpauc.paper.experiments.backbones import BACKBONES
 from tpauc.paper.experiments.cells import Cell, Request, parameters_text, region_text
@@ -31,7 +32,6 @@ from tpauc.paper.experiments.parameters import EXPONENT_GRID, GAMMA_GRID, WARMUP
 from tpauc.paper.experiments.request_data import RequestData, Say
 from tpauc.paper.experiments.running import Backbone, best_epoch, train_cell
 from tpauc.training.vital_signs import TrainingDivergedError
-from tpauc.validation import check_count, check_searchable, check_single, import_extra
 
 TAU_GRID = (0.03, 0.1, 0.3, 1.0)  # from nearly the exact selection to weights within a factor of 2
 _SECONDS_TO_WAIT, _LONGEST_WAIT = 1.0, 60
@@ -133,10 +133,10 @@ class Search:
         backbone: Backbone | None = None,
     ) -> None:
         for name in ("methods", "seeds", "regions"):
-            check_single(getattr(request, name), name)
+            _check_single(getattr(request, name), name)
         self._request, self._out, self._data = request, out, RequestData(data_dir)
         self._backbone = backbone or BACKBONES[request.dataset]
-        self._space = check_searchable(search_space(request), request.methods[0])
+        self._space = _check_searchable(search_space(request), request.methods[0])
         self._optuna: Any = import_extra("optuna", "paper")
         if storage is None:
             out.mkdir(parents=True, exist_ok=True)
@@ -279,3 +279,16 @@ def _is_lost(attributes: Mapping[str, Any]) -> bool:
     except PermissionError:  # it lives, and is someone else's
         return False
     return False
+
+
+def _check_single(values: Sequence[Any], name: str) -> None:
+    """Raise unless a request that is searched holds one value of ``name``."""
+    if len(values) != 1:
+        raise ValueError(f"a search takes one of {name}, got {len(values)}: {', '.join(map(str, values))}")
+
+
+def _check_searchable(space: dict[str, tuple[float, ...]], method: str) -> dict[str, tuple[float, ...]]:
+    """Return the values to choose from if there is anything to choose."""
+    if not space:
+        raise ValueError(f"{method} has no parameters to search")
+    return space

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tpauc._files import remove_leftovers, write_atomically
 from tpauc.paper.data.datasets import Splits
 from tpauc.paper.experiments.backbones import BACKBONES
 from tpauc.paper.experiments.cells import Cell, Request
@@ -27,7 +28,6 @@ from tpauc.paper.experiments.rendering import as_markdown
 from tpauc.paper.experiments.request_data import RequestData, Say
 from tpauc.paper.experiments.results import Result, ResultsFile, key_of
 from tpauc.paper.experiments.running import Backbone, ScoreFolder, UnusableRunError, result_of, train_cell
-from tpauc.training.checkpoints import remove_leftovers, write_atomically
 from tpauc.training.vital_signs import TrainingDivergedError
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tpauc._validation import FloatArray
 from tpauc.paper.figures.canvas import INK, label, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.figures.small_training import MODELS, Budget, cells, loss_of, parameters_of, square, trained_scores
 from tpauc.paper.theory.bayes import bayes_tpauc
 from tpauc.paper.theory.populations import TWO_KINDS_OF_HARD
-from tpauc.validation import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tpauc._validation import import_extra
 from tpauc.reporting.panels import COLOURS, look_of
-from tpauc.validation import import_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

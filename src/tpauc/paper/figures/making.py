@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tpauc.paper.data.datasets import DATASETS
+from tpauc._files import write_together
+from tpauc._validation import check_choice, check_flag, check_path, import_extra
+from tpauc.paper.data.datasets import DATASETS, check_subset
 from tpauc.paper.experiments.request_data import Say
 from tpauc.paper.figures.figure import Row
 from tpauc.paper.figures.image_trials import ImageRuns, measure_on_images, workload_of
 from tpauc.paper.figures.registry import FIGURES
-from tpauc.reporting.writing import png_bytes, write_together
-from tpauc.validation import check_choice, check_flag, check_path, check_subset, import_extra
+from tpauc.reporting.writing import png_bytes
 
 
 class FigureFiles(NamedTuple):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from tpauc._validation import FloatArray
 from tpauc.paper.figures.figure import Row
 from tpauc.paper.figures.small_training import Budget, cells, loss_of, parameters_of, trained_scores
 from tpauc.paper.figures.trials import Experiment, Trial
 from tpauc.paper.theory.bayes import bayes_tpauc
 from tpauc.region import Region
-from tpauc.validation import FloatArray
 
 
 def measure_on_plane(experiment: Experiment, budget: Budget) -> list[Row]:

@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from tpauc._validation import FloatArray, check_choice
 from tpauc.losses.baselines import FocalLoss, TruncatedLoss
 from tpauc.losses.tpauc_loss import SquareAUCLoss, WarmUp
 from tpauc.paper.experiments.methods import METHODS, ClassSizes, Parameters, Place
 from tpauc.paper.theory.populations import BENT_BORDER, FinitePopulation, PlaneMixture
 from tpauc.region import Region
-from tpauc.validation import FloatArray, check_choice
 
 MODELS = ("linear", "net")
 _HIDDEN, _LEARNING_RATE = 16, 0.02

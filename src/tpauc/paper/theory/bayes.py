@@ -32,10 +32,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._validation import BoolArray, FloatArray, check_choice, check_count, check_same_length, check_scores
 from tpauc.paper.theory.populations import FinitePopulation
 from tpauc.paper.theory.roc_areas import entry_rate
 from tpauc.region import Region
-from tpauc.validation import BoolArray, FloatArray, check_choice, check_count, check_same_length, check_scores
 
 _ROUNDING = 1e-12  # sums of shares that should be alpha or beta miss it by less
 

@@ -23,12 +23,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tpauc._validation import BoolArray, FloatArray, check_choice, check_count, check_open_share, check_scores
 from tpauc.losses.surrogates import as_surrogate
 from tpauc.losses.tpauc_loss import SurrogateLike, empirical_risks
 from tpauc.losses.weighting import TensorFunction, WeightingFunction, as_weighting
 from tpauc.paper.theory.selection import top_k
 from tpauc.region import Region
-from tpauc.validation import BoolArray, FloatArray, check_choice, check_count, check_open_share, check_scores
 
 SETS = ("corrected", "stated")
 # Any p that satisfies the condition is a proof, so a grid can miss a proof but never invent one.

@@ -24,9 +24,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._validation import FloatArray, check_count, check_number, check_positive
 from tpauc.metrics.area import tpauc_score
+from tpauc.paper.theory.populations import check_probabilities
 from tpauc.region import Region
-from tpauc.validation import FloatArray, check_count, check_number, check_positive, check_probabilities
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tpauc._validation import FloatArray, check_count, check_scores
 from tpauc.losses.weighting import WeightingFunction
-from tpauc.validation import FloatArray, check_count, check_scores
 
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _SEARCH_STEPS = 60  # each keeps 0.618 of the interval, so 3e-13 of it remain

@@ -29,9 +29,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from tpauc._validation import check_count, check_non_negative, check_number, check_open_share, check_positive
 from tpauc.losses.weighting import Exponential, Polynomial, Uniform, WeightingFunction
 from tpauc.region import Region
-from tpauc.validation import check_count, check_non_negative, check_number, check_open_share, check_positive
 
 # Of the square loss (1 - t)^2 at margins t in [-1, 1]: its largest value and its steepest slope.
 SQUARE_SUPREMUM, SQUARE_LIPSCHITZ = 4.0, 4.0

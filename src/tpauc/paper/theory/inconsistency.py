@@ -17,9 +17,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tpauc.paper.theory.roc_areas import curve_opauc, curve_tpauc, curve_tpr_dependent_opauc, entry_rate
+from tpauc._validation import FloatArray, check_number
+from tpauc.paper.theory.roc_areas import check_curve, curve_opauc, curve_tpauc, curve_tpr_dependent_opauc, entry_rate
 from tpauc.region import Region
-from tpauc.validation import FloatArray, check_curve, check_number
 
 REGION = Region(alpha=0.4, beta=0.6)
 

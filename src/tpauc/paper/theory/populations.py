@@ -17,18 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.paper.theory.roc_areas import curve_tpauc
-from tpauc.region import Region
-from tpauc.validation import (
+from tpauc._validation import (
     FloatArray,
     check_count,
-    check_masses,
     check_open_share,
     check_positive,
     check_same_length,
     check_scores,
     check_share,
 )
+from tpauc.paper.theory.roc_areas import curve_tpauc
+from tpauc.region import Region
 
 _HALF_WIDTH = 8.0  # of the square that the cells cover: beyond it lies less than 1e-6 of `TWO_KINDS_OF_HARD`
 
@@ -55,8 +54,8 @@ class FinitePopulation:
     negative: FloatArray
 
     def __init__(self, positive: npt.ArrayLike, negative: npt.ArrayLike) -> None:
-        object.__setattr__(self, "positive", check_masses(positive, "positive"))
-        object.__setattr__(self, "negative", check_masses(negative, "negative"))
+        object.__setattr__(self, "positive", _check_masses(positive, "positive"))
+        object.__setattr__(self, "negative", _check_masses(negative, "negative"))
         check_same_length("positive", self.positive, "negative", self.negative)
 
     @property
@@ -211,3 +210,20 @@ BENT_BORDER = PlaneMixture(
     negatives=(NormalBlob(0.8, (-1.0, -0.7), 1.0), NormalBlob(0.2, (1.5, -1.8), 0.6)),
     prior=0.1,
 )
+
+
+def _check_masses(masses: npt.ArrayLike, name: str) -> FloatArray:
+    """Return non-negative finite masses with a positive sum, scaled to add up to 1."""
+    values = check_scores(masses, name).astype(np.float64)
+    if values.size == 0 or values.min() < 0.0 or values.sum() == 0.0:
+        raise ValueError(f"{name} must be non-negative with a positive sum, got {values.tolist()!r:.80}")
+    shares: FloatArray = values / values.sum()
+    return shares
+
+
+def check_probabilities(values: npt.ArrayLike, name: str) -> FloatArray:
+    """Return finite numbers in [0, 1] as float64, at least one."""
+    numbers = check_scores(values, name).astype(np.float64)
+    if numbers.size == 0 or numbers.min() < 0.0 or numbers.max() > 1.0:
+        raise ValueError(f"{name} must hold numbers in [0, 1], got {numbers.tolist()!r:.80}")
+    return numbers

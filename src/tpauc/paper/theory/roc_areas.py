@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._validation import FloatArray, check_number, check_same_length, check_scores
 from tpauc.region import Region
 from tpauc.reporting.curves import within_region
-from tpauc.validation import FloatArray, check_curve, check_number
 
 # 1 - 0.7 is above 0.3: on a flat piece at 0.3 the curve must still count as having reached it.
 _ROUNDING = 1e-12
@@ -114,3 +114,13 @@ def _height(x: FloatArray, y: FloatArray, at: float, side: str) -> float:
         return float(y[number - 1])
     before, after = number - 1, number
     return float(y[before] + (y[after] - y[before]) * (at - x[before]) / (x[after] - x[before]))
+
+
+def check_curve(fpr: npt.ArrayLike, tpr: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return the vertices of a ROC curve: both coordinates rise from 0 to 1."""
+    x, y = (check_scores(values, name).astype(np.float64) for values, name in ((fpr, "fpr"), (tpr, "tpr")))
+    check_same_length("fpr", x, "tpr", y)
+    for values, name in ((x, "fpr"), (y, "tpr")):
+        if values.size < 2 or values[0] != 0.0 or values[-1] != 1.0 or (np.diff(values) < 0.0).any():
+            raise ValueError(f"{name} must rise from 0 to 1, got {values.tolist()!r:.80}")
+    return x, y

@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tpauc._validation import FloatArray, check_count, check_positive
 from tpauc.losses.weighting import WeightingFunction
-from tpauc.validation import FloatArray, check_count, check_positive, check_probabilities
+from tpauc.paper.theory.populations import check_probabilities
 
 # The paper's C_a and C_b, so that a~ = C_a * a and b~ = C_b * b.
 SCALE_A = np.sqrt([0.5, 0.5, 1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5, 1.0])

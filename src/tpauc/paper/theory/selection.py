@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.validation import BoolArray, FloatArray, check_count, check_number, check_scores, import_extra
+from tpauc._validation import BoolArray, FloatArray, check_count, check_number, check_scores, import_extra
 
 
 def top_k(hardness: npt.ArrayLike, k: int) -> FloatArray:

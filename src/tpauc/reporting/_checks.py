@@ -1,16 +1,13 @@
-"""What a report is made of."""
+"""What a report is made of: scores of named models, histories of trainings."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.validation.arrays import BoolArray, FloatArray, check_labels_and_scores
-from tpauc.validation.values import check_number, check_text
+from tpauc._validation import BoolArray, FloatArray, check_labels_and_scores, check_number, check_text
 
 COUNTERS = ("epoch", "step")  # keys of a history that only say when
 _LARGEST_DRAWN = 1e300
@@ -62,18 +59,3 @@ def is_drawable(value: object) -> bool:
     """Whether a value is a number that fits on an axis."""
     plain = value.item() if isinstance(value, np.generic) else value
     return isinstance(plain, int | float) and abs(plain) <= _LARGEST_DRAWN
-
-
-def check_page_path(out: str | os.PathLike[str]) -> Path:
-    """Return the path of an HTML file that can be written; neither the file nor its folder is made yet."""
-    path = Path(out)
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"out must be the name of a file that ends in .html, got {str(out)!r}")
-    if path.is_dir():
-        raise IsADirectoryError(f"out must be a file, but {path} is a folder")
-    existing = next(folder for folder in path.absolute().parents if folder.exists())
-    if not existing.is_dir():
-        raise NotADirectoryError(f"out: the folder {path.parent} cannot be made, because {existing} is a file")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise PermissionError(f"out: the folder {existing} is not writable")
-    return path

@@ -1,0 +1,376 @@
+"""Checks of user input that several rooms share, and their messages.
+
+A mistake is a ``ValueError`` (or ``TypeError`` where the kind of object is wrong) that names the argument, the rule
+and the value found. Nothing is dropped or repaired. torch is only touched by functions that are handed tensors, so
+this module imports without it. A check with one caller lives with its caller.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Collection, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import torch
+
+_LOW_PRECISION: dict[str, type[np.floating[Any]]] = {"float16": np.float16, "float32": np.float32}
+
+FloatArray = npt.NDArray[np.floating[Any]]
+BoolArray = npt.NDArray[np.bool_]
+
+
+def check_share(value: float, name: str) -> float:
+    """Return ``value`` as a float in (0, 1]."""
+    number = check_number(value, name)
+    if not 0.0 < number <= 1.0:
+        raise ValueError(f"{name} must be a share in (0, 1], got {value!r}")
+    return number
+
+
+def check_open_share(value: float, name: str) -> float:
+    """Return ``value`` as a float in (0, 1)."""
+    number = check_number(value, name)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} must be in (0, 1), got {value!r}")
+    return number
+
+
+def check_number(value: float, name: str) -> float:
+    """Return ``value`` as a finite float; strings and booleans are not numbers here.
+
+    A float16 or float32 of NumPy or torch is read as NumPy prints it: ``np.float32(0.7)`` is 0.7, not 0.699999988, so
+    that a share selects as many examples as it says.
+    """
+    scalar = value[()] if isinstance(value, np.ndarray) else value  # an array of shape () holds a number, others do not
+    if isinstance(scalar, bool | np.bool_ | str | bytes | np.ndarray):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    try:
+        number = _as_printed(scalar)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a number, got {value!r}") from error
+    except OverflowError as error:
+        raise ValueError(f"{name} must be finite, got a number beyond the range of float64") from error
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return number
+
+
+def _as_printed(scalar: Any) -> float:
+    # By name: a tensor's type is torch.float32, and torch is not to be imported for a number.
+    kind = _LOW_PRECISION.get(str(getattr(scalar, "dtype", "")).removeprefix("torch."))
+    return float(scalar if kind is None else np.format_float_scientific(kind(float(scalar))))
+
+
+def check_positive(value: float, name: str) -> float:
+    """Return ``value`` as a float above 0."""
+    number = check_number(value, name)
+    if number <= 0.0:
+        raise ValueError(f"{name} must be above 0, got {value!r}")
+    return number
+
+
+def check_non_negative(value: float, name: str) -> float:
+    """Return ``value`` as a float of at least 0."""
+    number = check_number(value, name)
+    if number < 0.0:
+        raise ValueError(f"{name} must be at least 0, got {value!r}")
+    return number
+
+
+def check_count(value: int, name: str, *, at_least: int = 1) -> int:
+    """Return ``value`` as an int of at least ``at_least``."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise TypeError(f"{name} must be a whole number, got {value!r}") from error
+    if number < at_least:
+        raise ValueError(f"{name} must be at least {at_least}, got {value!r}")
+    return number
+
+
+def check_choice(value: str, name: str, choices: Collection[str]) -> str:
+    """Return ``value`` if it is one of ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return value
+
+
+def check_text(value: str, name: str) -> str:
+    """Return ``value`` if it is text with something to see in it that can be written to a file."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {value!r}")
+    if not value.strip():
+        raise ValueError(f"{name} must not be empty, got {value!r}")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name} must be text that UTF-8 can encode, got {value!r}") from error
+    return value
+
+
+def import_extra(module: str, extra: str) -> ModuleType:
+    """Return an optional module, or say which extra of this package brings it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{module} is needed here and is not installed; run: pip install 'tpauc[{extra}]'", name=error.name
+        ) from error
+
+
+def check_flag(value: bool, name: str) -> bool:
+    """Return ``value`` if it is True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def check_seed(value: int, name: str = "seed") -> int:
+    """Return ``value`` as an int in [0, 2**32), what every generator accepts."""
+    number = check_count(value, name, at_least=0)
+    if number >= 2**32:
+        raise ValueError(f"{name} must be below 2**32, got {value!r}")
+    return number
+
+
+def check_path(value: str | os.PathLike[str], name: str) -> str:
+    """Return a path as text."""
+    if not isinstance(value, str | os.PathLike) or not isinstance(text := os.fspath(value), str):
+        raise TypeError(f"{name} must be a path, got {value!r}")
+    return check_text(text, name)
+
+
+def _as_column(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """Return a one-dimensional array; a single column of shape ``(n, 1)`` is flattened."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} must have no masked entries; drop them, or fill them in")
+    try:
+        array = np.asarray(values)
+    # Rows of unequal length, and tensors that NumPy cannot take over, each raise an error of their own kind.
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{name} cannot be read as an array: {error}") from error
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    return array
+
+
+def check_labels(y_true: npt.ArrayLike, name: str = "y_true") -> BoolArray:
+    """Return labels 0/1 or -1/1 of any numeric type as booleans, ``True`` for the positive class."""
+    labels = _as_column(y_true, name)
+    if labels.dtype == np.bool_:
+        return labels
+    if labels.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must hold 0/1 or -1/1 as numbers or booleans, got dtype {labels.dtype}")
+    if labels.size == 0:
+        return labels.astype(np.bool_)
+    positive: BoolArray = labels > 0
+    # What is above 0 must be 1; then what is not is 0 if nothing is below 0, and must else be -1. NaN is neither.
+    if np.count_nonzero(labels == 1) == np.count_nonzero(positive) and (
+        labels.min() >= 0 or np.count_nonzero(labels == -1) == np.count_nonzero(~positive)
+    ):
+        return positive
+    found = np.unique(labels)
+    shown = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if found.size > 5 else "")
+    raise ValueError(f"{name} must hold only 0/1 or only -1/1, found the values {shown}")
+
+
+def check_scores(y_score: npt.ArrayLike, name: str = "y_score") -> FloatArray:
+    """Return finite scores as a floating array; float32 and float64 keep their type, others become float64."""
+    scores = _as_column(y_score, name)
+    if scores.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must hold real numbers, got dtype {scores.dtype}")
+    if scores.dtype not in (np.float32, np.float64):
+        scores = _to_float64(scores, name)
+    # A sum is finite only if every term is, and costs a single pass without a temporary. Large finite scores may
+    # overflow it, so a non-finite sum is looked into before anything is said.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = scores.sum()
+    if not np.isfinite(total):
+        bad = np.flatnonzero(~np.isfinite(scores))
+        if bad.size:
+            raise ValueError(
+                f"{name} must be finite, found {bad.size} NaN or infinite values, the first is "
+                f"{scores[bad[0]]} at position {bad[0]}"
+            )
+    return scores
+
+
+def _to_float64(scores: npt.NDArray[Any], name: str) -> FloatArray:
+    """Convert without merging scores that differ: 64-bit integers above 2**53 would tie as floats."""
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite, which the caller reports
+        converted = scores.astype(np.float64)
+    if scores.dtype.kind in "iu" and scores.size and float(np.abs(converted).max()) >= 2.0**53:
+        raise ValueError(f"{name} holds integers of 2**53 or more, which float64 cannot tell apart; rescale them")
+    return converted
+
+
+def check_labels_and_scores(
+    y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, score_name: str = "y_score"
+) -> tuple[BoolArray, FloatArray]:
+    """Return boolean labels and floating scores of equal length, with both classes present."""
+    positive = check_labels(y_true)
+    scores = check_scores(y_score, score_name)
+    check_same_length("y_true", positive, score_name, scores)
+    check_both_classes(positive, "y_true")
+    return positive, scores
+
+
+def check_same_length(name_a: str, a: npt.NDArray[Any], name_b: str, b: npt.NDArray[Any]) -> None:
+    """Raise if two one-dimensional arrays differ in length."""
+    if a.shape[0] != b.shape[0]:
+        raise ValueError(f"{name_a} and {name_b} must have equal length, got {a.shape[0]} and {b.shape[0]}")
+
+
+def check_sample_weight(sample_weight: npt.ArrayLike, positive: BoolArray) -> FloatArray:
+    """Return non-negative finite weights in float64 with a positive sum in each class."""
+    weight = check_scores(sample_weight, "sample_weight").astype(np.float64, copy=False)
+    check_same_length("y_true", positive, "sample_weight", weight)
+    if weight.min() < 0:
+        raise ValueError(f"sample_weight must not be negative, found {weight.min():g}")
+    for side, name in ((positive, "positive"), (~positive, "negative")):
+        if not weight[side].any():
+            raise ValueError(f"sample_weight is zero for every {name} example")
+    return weight
+
+
+def check_both_classes(positive: BoolArray, name: str) -> tuple[int, int]:
+    """Return the numbers of positives and negatives, each at least 1."""
+    n_positive = int(np.count_nonzero(positive))
+    check_class_counts(n_positive, positive.size - n_positive, name)
+    return n_positive, positive.size - n_positive
+
+
+def check_class_counts(n_positive: int, n_negative: int, name: str) -> None:
+    """Raise if the labels called ``name`` lack a class."""
+    if n_positive == 0 or n_negative == 0:
+        missing = "positive" if n_positive == 0 else "negative"
+        raise ValueError(
+            f"{name} has no {missing} example among its {n_positive + n_negative}; both classes are needed"
+        )
+
+
+def check_random_state(random_state: int | np.random.Generator | None) -> np.random.Generator:
+    """Return a generator of its own for a seed or for None, or the one that is given."""
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return np.random.default_rng(random_state)
+    try:
+        seed = check_count(random_state, "random_state", at_least=0)
+    except TypeError as error:
+        raise TypeError(
+            f"random_state must be None, a whole number or a numpy.random.Generator, got {random_state!r}"
+        ) from error
+    return np.random.default_rng(seed)
+
+
+def check_logits_and_labels(
+    logits: torch.Tensor, labels: torch.Tensor, *, logits_name: str = "logits"
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return flat logits and flat labels in {0, 1} of the logits' computing type.
+
+    Shapes ``(n,)`` and ``(n, 1)`` are accepted for each. Half-precision logits are computed on in float32. Labels may
+    be bool, integer or float, 0/1 or -1/1. A look at the label values costs one synchronisation on an accelerator.
+    """
+    import torch
+
+    for value, name in ((logits, logits_name), (labels, "labels")):
+        if not isinstance(value, torch.Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+    if not logits.is_floating_point():
+        raise TypeError(f"{logits_name} must be floating point, got {logits.dtype}")
+    if labels.is_complex():
+        raise TypeError(f"labels must be bool, integer or floating point, got {labels.dtype}")
+    flat_logits, flat_labels = _flat(logits, logits_name), _flat(labels, "labels")
+    if flat_logits.shape != flat_labels.shape:
+        raise ValueError(
+            f"{logits_name} and labels must have equal length, got shapes {tuple(logits.shape)} and "
+            f"{tuple(labels.shape)}"
+        )
+    if flat_logits.device != flat_labels.device:
+        raise ValueError(
+            f"{logits_name} and labels must be on one device, got {flat_logits.device} and {flat_labels.device}"
+        )
+    if flat_logits.dtype in (torch.float16, torch.bfloat16):
+        flat_logits = flat_logits.float()
+    return flat_logits, _zero_one(flat_labels, flat_logits.dtype)
+
+
+def _flat(tensor: torch.Tensor, name: str) -> torch.Tensor:
+    if tensor.ndim == 1:
+        return tensor
+    if tensor.ndim == 2 and tensor.shape[1] == 1:
+        return tensor[:, 0]
+    raise ValueError(f"{name} must have shape (n,) or (n, 1), got {tuple(tensor.shape)}")
+
+
+def _zero_one(labels: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Labels as 0.0 and 1.0, or an error that shows what else was found."""
+    import torch
+
+    if labels.dtype == torch.bool:
+        return labels.to(dtype)
+    if labels.dtype in (torch.uint16, torch.uint32, torch.uint64):  # torch can hold them, and do little else with them
+        labels = labels.float()
+    if torch.equal(labels, labels.sign().square_()):  # several times as fast as a comparison, which makes booleans
+        return labels.to(dtype)
+    positive = labels > 0
+    if torch.equal(labels, 2 * positive.to(labels.dtype) - 1):
+        return positive.to(dtype)
+    found = torch.unique(labels)
+    shown = ", ".join(f"{value:g}" for value in found[:5].tolist()) + (", ..." if found.numel() > 5 else "")
+    raise ValueError(f"labels must hold only 0/1 or only -1/1, found the values {shown}")
+
+
+def check_module(value: torch.nn.Module, name: str) -> torch.nn.Module:
+    """Return ``value`` if it is a torch module."""
+    import torch
+
+    if not isinstance(value, torch.nn.Module):
+        raise TypeError(f"{name} must be a torch.nn.Module, got {value!r:.80}")
+    return value
+
+
+def check_trainable(model: torch.nn.Module) -> None:
+    """Raise if no parameter of ``model`` can be trained."""
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ValueError("model has no parameter with requires_grad=True, so there is nothing to train")
+
+
+def check_logit_count(logits: torch.Tensor, n_inputs: int) -> torch.Tensor:
+    """Return what a model made of ``n_inputs`` examples as a flat tensor, one floating-point logit for each."""
+    import torch
+
+    if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():
+        found = logits.dtype if isinstance(logits, torch.Tensor) else type(logits).__name__
+        raise TypeError(f"model must return a floating-point tensor of logits, got {found}")
+    flat = _flat(logits, "the output of model")
+    if flat.shape[0] != n_inputs:
+        raise ValueError(f"model must return one logit for each of {n_inputs} inputs, got shape {tuple(logits.shape)}")
+    return flat
+
+
+def check_ratio(ratio: Sequence[float], name: str = "ratio") -> tuple[float, float]:
+    """Return ``(positive part, negative part)`` as two floats above 0."""
+    if not isinstance(ratio, Sequence | np.ndarray) or len(ratio) != 2:
+        raise ValueError(f"{name} must be two numbers, (positive part, negative part), got {ratio!r}")
+    return check_positive(ratio[0], f"{name}[0]"), check_positive(ratio[1], f"{name}[1]")
+
+
+def check_class_sizes(n_positive: int, n_negative: int, least: int, why: str) -> None:
+    """Raise if a class has fewer than ``least`` rows."""
+    if min(n_positive, n_negative) < least:
+        raise ValueError(
+            f"each class needs at least {least} rows {why}, found {n_positive} positive and {n_negative} negative; "
+            "give more data"
+        )
