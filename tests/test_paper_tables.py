@@ -22,7 +22,7 @@ from paper_runs import fill, fill_quietly, folder, numbers_in, request, small_ne
 from tpauc.cli import app
 from tpauc.metrics import tpauc_score
 from tpauc.paper import planning, request_data
-from tpauc.paper.backbones import BACKBONES, Mirrored
+from tpauc.paper.backbones import BACKBONES, IMAGENET_PIXELS, Mirrored, Normalise, resnet20
 from tpauc.paper.datasets import DATASETS, load_splits
 from tpauc.paper.results import COLUMNS
 from tpauc.paper.running import ScoreFolder, config_of, new_network
@@ -328,6 +328,19 @@ def test_weights_at_the_start_follow_from_the_seed_alone():
     assert torch.equal(torch.rand(1), expected)
     second = new_network(cell, small_network)
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+
+
+def test_the_recipe_of_the_authors_has_its_own_network():
+    cell = request(recipe="authors").cells()[0]
+    network = new_network(cell, resnet20)
+    expected = Normalise(IMAGENET_PIXELS)
+    assert torch.equal(network.normalise.shift, expected.shift)
+    assert network.head.weight.abs().max() > 0.25  # torch's bound is 1/8, that of kaiming_uniform_ sqrt(6/64)
+
+
+def test_the_settings_of_a_method_replace_those_of_its_recipe():
+    cells = [request(methods=(name,), recipe="authors").cells()[0] for name in ("TPAUC-Poly", "TPAUC-Poly-authors")]
+    assert [config_of(cell, None, progress=False).lr for cell in cells] == [1e-3, 5e-4]
 
 
 def test_only_the_strong_recipe_scores_mirror_images_too():
