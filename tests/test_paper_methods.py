@@ -43,7 +43,7 @@ def test_the_methods_of_the_appendix_and_ours_are_there():
         *("TruncOPAUC-no-warm-up", "TruncTPAUC-no-warm-up"),
         *("CE-TruncOPAUC", "CE-TruncOPAUC-no-warm-up", "CE-TruncTPAUC", "CE-TruncTPAUC-no-warm-up"),
         *("Minmax-OP-Poly", "Minmax-OP-Exp", "TPAUC-Poly-two-sided", "TPAUC-Exp-two-sided"),
-        *("TPAUC-Poly-authors", "LogisticAUC", "anchored"),
+        *("TPAUC-Poly-authors", "TPAUC-Poly-normalised", "LogisticAUC", "anchored"),
     }
 
 
@@ -90,6 +90,13 @@ def test_the_authors_file_has_its_own_parameters_and_learning_rate(epochs, warmu
         assert method.parameters(Place("cifar10-lt", 1, region, epochs)) == {"exponent": 0.01, "warmup_epochs": warmup}
     assert loss_of("TPAUC-Poly-authors").objective == loss_of("TPAUC-Poly", exponent=0.01).objective
     assert method.settings == {"lr": 5e-4}
+
+
+def test_the_normalised_method_has_linear_weights_and_no_warm_up():
+    assert METHODS["TPAUC-Poly-normalised"].parameters(PLACE) == {"exponent": 1.0, "warmup_epochs": 0}
+    loss = loss_of("TPAUC-Poly-normalised")
+    assert loss.objective == TPAUCLoss(Polynomial(2.0), normalize=True).objective
+    assert loss_of("TPAUC-Poly-normalised", exponent=0.5).objective.positive == Polynomial(3.0)
 
 
 def test_the_class_sizes_reach_the_loss():

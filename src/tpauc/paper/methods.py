@@ -13,6 +13,7 @@ With ``h`` the hardness (``1 - f`` of a positive, ``f`` of a negative), each pai
 | TruncOPAUC, TruncTPAUC | 1 on the hardest examples of an epoch, else 0 | square |
 | CE-TruncOPAUC, CE-TruncTPAUC | the same | cross-entropy of each example |
 | TPAUC-Poly-authors | t^0.01, both; the lr 5e-4 and the warm-up of 8 epochs of the authors' code | square |
+| TPAUC-Poly-normalised (ours) | t^exponent over its mean in the class, both | square |
 | LogisticAUC | 1, 1 | logistic, on logits |
 | anchored (ours) | by rank against the region | logistic, on logits |
 
@@ -109,6 +110,10 @@ def _authors_polynomial(place: Place) -> dict[str, float]:
     return {"exponent": 0.01, "warmup_epochs": _within(8, place)}
 
 
+def _linear_weights(place: Place) -> dict[str, float]:
+    return {"exponent": 1.0, "warmup_epochs": 0}
+
+
 def _exponential(place: Place) -> dict[str, float]:
     best = best_parameters(place.dataset, place.subset, "Exp", place.region)
     return {"gamma": best.value, "warmup_epochs": _within(best.warmup_epochs, place)}
@@ -164,6 +169,10 @@ def _one_way(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
 
 def _two_way(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
     return TPAUCLoss(_weighting(parameters))
+
+
+def _normalised(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
+    return TPAUCLoss(_weighting(parameters), normalize=True)
 
 
 def _heterogeneous(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
@@ -226,6 +235,7 @@ METHODS: dict[str, Method] = {
     "TPAUC-Poly-two-sided": Method(_APPENDIX, _heterogeneous, _two_sided("exponent", _polynomial)),
     "TPAUC-Exp-two-sided": Method(_APPENDIX, _heterogeneous, _two_sided("gamma", _exponential)),
     "TPAUC-Poly-authors": Method(_AUTHORS, _two_way, _authors_polynomial, {"lr": 5e-4}),
+    "TPAUC-Poly-normalised": Method(_OURS, _normalised, _linear_weights),
     "LogisticAUC": Method(_OURS, _logistic_auc),
     "anchored": Method(_OURS, _anchored, _second_half),
 }
