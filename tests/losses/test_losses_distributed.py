@@ -24,6 +24,12 @@ LOSSES = {
     "sorted hinge": lambda: TPAUCLoss(Polynomial(3.0), surrogate=Hinge(0.9)),
     "blocks": lambda: TPAUCLoss(Polynomial(3.0), surrogate="logistic"),
     "anchored": lambda: TPAUCLoss(Anchored(0.5, 0.4)),
+    "normalised": lambda: TPAUCLoss(Polynomial(3.0), normalize=True),
+    "normalised, constant weights": lambda: TPAUCLoss(Polynomial(3.0), normalize=True, detach_weights=True),
+    "normalised heterogeneous": lambda: TPAUCLoss(Polynomial(3.0), Exponential(4.0), normalize=True),
+    "normalised exponential": lambda: TPAUCLoss(Exponential(4.0), surrogate="exponential", normalize=True),
+    "normalised blocks": lambda: TPAUCLoss(Polynomial(3.0), surrogate="logistic", normalize=True),
+    "normalised on logits": lambda: TPAUCLoss(Polynomial(3.0), scores="logit", normalize=True),
     "square on logits": lambda: TPAUCLoss(Polynomial(3.0), scores="logit"),
     "anchored logistic on logits": lambda: TPAUCLoss(Anchored(0.5, 0.4), surrogate="logistic", scores="logit"),
 }

@@ -177,6 +177,141 @@ def test_one_way_and_whole_auc_are_special_cases():
     assert_equals_pair_sum(one_way, logits, labels, one, lambda t: t**0.5, PAIR_LOSS["square"])
 
 
+# ------------------------------------------------------------------------- normalised, and with constant weights
+
+VARIANTS = pytest.mark.parametrize(
+    "variant",
+    [
+        {"normalize": True},
+        {"normalize": True, "detach_weights": True},
+        {"detach_weights": True},
+    ],
+    ids=["normalised", "normalised, constant weights", "constant weights"],
+)
+
+
+def assert_equals_pair_sum_of_variant(loss, logits, labels, psi_positive, psi_negative, pair_loss, scores, variant):
+    value, gradient = value_and_gradient(loss, logits, labels)
+    expected_value, expected_gradient = pair_risk(
+        logits, labels, psi_positive, psi_negative, pair_loss, scores, **variant
+    )
+    torch.testing.assert_close(value, expected_value, **TIGHT)
+    # A normalised gradient is a difference of weighted means: what cancels is rounded, by the matrix of pairs as well.
+    scale = max(1.0, expected_value.item())
+    torch.testing.assert_close(gradient, expected_gradient, rtol=1e-10, atol=1e-13 * scale)
+
+
+@VARIANTS
+@pytest.mark.parametrize("name", ["square", "exponential", "logistic", "hinge", "squared_hinge"])
+@settings(deadline=None, max_examples=25)
+@given(batch=batches(), positive=WEIGHTINGS, negative=WEIGHTINGS)
+def test_every_variant_of_every_surrogate_equals_the_pair_sum(name, variant, batch, positive, negative):
+    loss = TPAUCLoss(positive[0], negative[0], surrogate=name, **variant)
+    assert_equals_pair_sum_of_variant(loss, *batch, positive[1], negative[1], PAIR_LOSS[name], "sigmoid", variant)
+
+
+@VARIANTS
+@pytest.mark.parametrize("name", ["square", "logistic", "hinge", "squared_hinge"])
+@settings(deadline=None, max_examples=15)
+@given(batch=batches(), weighting=WEIGHTINGS)
+def test_every_variant_may_have_its_margins_on_logits(name, variant, batch, weighting):
+    loss = TPAUCLoss(weighting[0], surrogate=name, scores="logit", **variant)
+    assert_equals_pair_sum_of_variant(loss, *batch, weighting[1], weighting[1], PAIR_LOSS[name], "logit", variant)
+
+
+@VARIANTS
+@settings(deadline=None, max_examples=15)
+@given(batch=batches(), positive=WEIGHTINGS)
+def test_every_variant_takes_a_users_surrogate_and_weighting(variant, batch, positive):
+    def cauchy(t):
+        return 1.0 / (1.0 + torch.exp(2 * t)) ** 2
+
+    loss = TPAUCLoss(positive[0], torch.sin, surrogate=cauchy, **variant)
+    assert_equals_pair_sum_of_variant(loss, *batch, positive[1], torch.sin, cauchy, "sigmoid", variant)
+    loss = TPAUCLoss(positive[0], torch.sin, **variant)
+    assert_equals_pair_sum_of_variant(loss, *batch, positive[1], torch.sin, PAIR_LOSS["square"], "sigmoid", variant)
+
+
+def test_the_checker_of_variants_can_fail():
+    logits, labels = torch.tensor([0.3, -0.8, -0.2, 0.1], dtype=torch.float64), torch.tensor([1, 1, 0, 0])
+    psi, normalised = torch.sqrt, {"normalize": True}
+    for wrong in ({}, {"normalize": True, "detach_weights": True}):
+        loss = TPAUCLoss(Polynomial(3.0), **wrong)
+        with pytest.raises(AssertionError):
+            assert_equals_pair_sum_of_variant(
+                loss, logits, labels, psi, psi, PAIR_LOSS["square"], "sigmoid", normalised
+            )
+
+
+@pytest.mark.parametrize("rows", [1, 7, 1000])
+@pytest.mark.parametrize("weighting", [Polynomial(3.0), Exponential(3.0), torch.sqrt], ids=["poly", "exp", "function"])
+def test_parts_of_a_large_batch_give_the_same_normalised(weighting, rows, monkeypatch):
+    logits = torch.randn(61, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    labels = torch.arange(61) < 20
+    loss = TPAUCLoss(weighting, Uniform(), normalize=True)
+    whole = value_and_gradient(loss, logits, labels)
+    monkeypatch.setattr(objective, "PART_ROWS", rows)
+    for expected, found in zip(whole, value_and_gradient(loss, logits, labels), strict=True):
+        torch.testing.assert_close(found, expected, **TIGHT)
+
+
+def test_the_printed_risk_falls_to_0_on_one_side_and_the_normalised_one_does_not():
+    """Scores in the wrong order, moved together: the ranking stays as bad as it is."""
+    logits, labels = torch.tensor([-1.0, -1.0, 1.0, 1.0], dtype=torch.float64), torch.tensor([1, 1, 0, 0])
+    for weighting in (Polynomial(2.0), Exponential(3.0)):
+        printed, normalised = (TPAUCLoss(weighting, normalize=flag) for flag in (False, True))
+        for side in (50.0, -50.0):
+            assert printed(logits + side, labels) < 1e-9
+            assert normalised(logits + side, labels) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_a_sharper_weighting_goes_from_the_auc_risk_to_that_of_the_hardest_pair():
+    generator = torch.Generator().manual_seed(0)
+    logits, labels = torch.randn(30, generator=generator, dtype=torch.float64), torch.arange(30) % 3 == 0
+    scores = torch.sigmoid(logits)
+    exponents = (1e-9, 0.1, 1.0, 10.0, 1e5)
+    values = [TPAUCLoss(Polynomial.from_exponent(e), normalize=True)(logits, labels).item() for e in exponents]
+    assert values == sorted(values)
+    assert values[0] == pytest.approx(SquareAUCLoss()(logits, labels).item(), rel=1e-6)
+    assert values[-1] == pytest.approx((1 - scores[labels].min() + scores[~labels].max()).item() ** 2, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", [TPAUCLoss(Uniform()), TPAUCLoss(Anchored(0.4, 0.3))])
+def test_weights_of_mean_1_are_normalised_as_they_are(loss):
+    generator = torch.Generator().manual_seed(0)
+    logits, labels = torch.randn(30, generator=generator, dtype=torch.float64), torch.arange(30) % 3 == 0
+    weighting = Uniform() if isinstance(loss.objective.positive, Uniform) else Anchored(0.4, 0.3)
+    normalised = value_and_gradient(TPAUCLoss(weighting, normalize=True), logits, labels)
+    for expected, found in zip(value_and_gradient(loss, logits, labels), normalised, strict=True):
+        torch.testing.assert_close(found, expected, **TIGHT)
+
+
+@pytest.mark.parametrize("weighting", [Polynomial(2.0), Polynomial(1.2), Exponential(35.0)])
+@pytest.mark.parametrize("side", [1e4, -1e4])
+def test_weights_that_underflow_keep_their_proportions(weighting, side):
+    """On one side all weights of a class are 0 in float32; its hardest example still has nearly all of the weight."""
+    logits, labels = torch.tensor([0.0, -40.0, 0.0, 40.0]) + side, torch.tensor([1, 1, 0, 0])
+    printed, normalised = (
+        TPAUCLoss(weighting, normalize=flag, scores="logit", surrogate="hinge") for flag in (False, True)
+    )
+    assert printed(logits, labels) == 0
+    # 1 plus 40 or 80: between the hardest example of that class and the others, which weigh 1 each
+    assert normalised(logits, labels) == pytest.approx(61.0)
+
+
+def test_a_function_that_is_0_for_a_whole_class_weighs_it_evenly():
+    logits, labels = torch.tensor([1.0, 2.0, -1.0, 1.0], dtype=torch.float64), torch.tensor([1, 1, 0, 0])
+
+    def only_wrong(t):
+        return torch.relu(t - 0.5)
+
+    loss = TPAUCLoss(only_wrong, Uniform(), normalize=True)
+    for expected, found in zip(
+        value_and_gradient(SquareAUCLoss(), logits, labels), value_and_gradient(loss, logits, labels), strict=True
+    ):
+        torch.testing.assert_close(found, expected, **TIGHT)
+
+
 # --------------------------------------------------------------------------------------------------------- numerics
 
 EVERY_SURROGATE = [*surrogates.SURROGATES, Hinge(0.5), SquaredHinge(0.5), lambda t: torch.relu(1 - t)]
@@ -184,11 +319,15 @@ EVERY_WEIGHTING = [Polynomial.from_exponent(0.01), Polynomial(3.0), Polynomial(1
 EVERY_WEIGHTING += [Anchored(0.3, 0.3), Weighting.from_function(torch.sqrt), Weighting.from_penalty(lambda v: v**3)]
 
 
+@pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
-def test_extreme_batches_have_finite_losses_and_gradients(dtype):
+def test_extreme_batches_have_finite_losses_and_gradients(dtype, normalize):
     big = 1e4
     cases = {
         "saturated": ([big, -big, big, -big], [1, 1, 0, 0]),
+        "right": ([big, big, -big, -big], [1, 1, 0, 0]),
+        "on one side": ([big, big, big, big], [1, 1, 0, 0]),
+        "on the other side": ([-big, -big, -big, -big], [1, 1, 0, 0]),
         "one positive": ([0.1, 0.2, -0.3], [1, 0, 0]),
         "one negative": ([0.1, 0.2, -0.3], [0, 1, 1]),
         "all equal": ([0.5] * 6, [1, 0, 1, 0, 0, 0]),
@@ -200,7 +339,8 @@ def test_extreme_batches_have_finite_losses_and_gradients(dtype):
         cases.items(), EVERY_WEIGHTING, EVERY_SURROGATE
     ):
         z = torch.tensor(logits, dtype=dtype, requires_grad=True)
-        loss = TPAUCLoss(weighting, surrogate=surrogate)(z, torch.tensor(labels, dtype=torch.int64))
+        made = TPAUCLoss(weighting, surrogate=surrogate, normalize=normalize)
+        loss = made(z, torch.tensor(labels, dtype=torch.int64))
         loss.backward()
         what = (name, weighting, surrogate)
         assert loss.dtype == torch.promote_types(dtype, torch.float32), what
@@ -213,9 +353,11 @@ def test_extreme_batches_have_finite_losses_and_gradients(dtype):
             assert (z.grad == 0).all(), what
 
 
-def test_infinite_logits_are_saturated_scores():
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("weighting", [Polynomial(3.0), Exponential(3.0)])
+def test_infinite_logits_are_saturated_scores(weighting, normalize):
     z = torch.tensor([float("inf"), float("-inf"), 1.0], requires_grad=True)
-    loss = TPAUCLoss(Polynomial(3.0))(z, torch.tensor([1, 0, 0]))
+    loss = TPAUCLoss(weighting, normalize=normalize)(z, torch.tensor([1, 0, 0]))
     loss.backward()
     assert torch.isfinite(loss)
     assert torch.isfinite(z.grad).all()
@@ -313,8 +455,10 @@ def test_autocast_does_not_coarsen_the_sums():
     assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
 
 
-def test_nan_logits_show_in_the_loss():
-    assert torch.isnan(TPAUCLoss(Polynomial(3.0))(torch.tensor([float("nan"), 0.0]), torch.tensor([1, 0])))
+@pytest.mark.parametrize("normalize", [False, True])
+def test_nan_logits_show_in_the_loss(normalize):
+    loss = TPAUCLoss(Polynomial(3.0), normalize=normalize)
+    assert torch.isnan(loss(torch.tensor([float("nan"), 0.0]), torch.tensor([1, 0])))
 
 
 def test_a_second_derivative_is_refused_and_not_wrong():
@@ -335,6 +479,7 @@ def test_the_loss_is_a_pure_function():
     assert torch.equal(pickle.loads(pickle.dumps(loss))(logits, labels), first)
     assert torch.equal(copy.deepcopy(loss)(logits, labels), first)
     assert "Exponential(gamma=3.0)" in repr(loss)
+    assert "normalize=True" in repr(TPAUCLoss(Uniform(), normalize=True))
 
 
 # ----------------------------------------------------------------------------------------------------------- errors
@@ -348,6 +493,8 @@ def test_the_loss_is_a_pure_function():
         (lambda: TPAUCLoss(Uniform(), surrogate="cubic"), ValueError, "surrogate must be one of 'square'"),
         (lambda: TPAUCLoss(Uniform(), surrogate=3), ValueError, "surrogate must be one of"),
         (lambda: TPAUCLoss(Uniform(), scores="probit"), ValueError, "scores must be one of"),
+        (lambda: TPAUCLoss(Uniform(), normalize="yes"), TypeError, "normalize must be True or False, got 'yes'"),
+        (lambda: TPAUCLoss(Uniform(), detach_weights=1), TypeError, "detach_weights must be True or False, got 1"),
         (lambda: Hinge(0.0), ValueError, "margin must be above 0"),
         (lambda: WarmUp(SquareAUCLoss(), "then", 3), TypeError, "then must be a loss module"),
         (lambda: WarmUp(SquareAUCLoss(), SquareAUCLoss(), -1), ValueError, "epochs must be at least 0"),

@@ -57,6 +57,35 @@ def test_polynomial_weight_survives_where_the_hardness_underflows():
     assert torch.isfinite(weights.slope()).all()
 
 
+@pytest.mark.parametrize("weighting", [*CLOSED_FORM, Uniform(), Weighting.from_function(torch.sin)])
+def test_relative_weights_are_the_weights_up_to_a_factor(weighting):
+    u = torch.linspace(-12, 9, 97, dtype=torch.float64)
+    hardness = Hardness.of(u)
+    weights, relative = weighting.weigh(hardness), weighting.weigh_relative(hardness, u.max().expand_as(u))
+    factor = weights.value[-1] / relative.value[-1]
+    torch.testing.assert_close(factor * relative.value, weights.value, rtol=1e-12, atol=0.0)
+    slopes = [torch.zeros_like(u) if found.slope() is None else found.slope() for found in (weights, relative)]
+    torch.testing.assert_close(factor * slopes[1], slopes[0], rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("weighting", [Polynomial(2.0), Polynomial(1.5), Exponential(35.0)])
+def test_relative_weights_survive_where_the_hardness_underflows(weighting):
+    """There both weightings are powers of the hardness, so the logarithm of a quotient is a difference of logits."""
+    u = torch.tensor([-1e4, -1e4 - 1.0], dtype=torch.float32)
+    relative = weighting.weigh_relative(Hardness.of(u), u.max().expand_as(u))
+    power = weighting.exponent if isinstance(weighting, Polynomial) else 1.0
+    expected = torch.tensor([1.0, math.exp(-power)])
+    torch.testing.assert_close(relative.value, expected)
+    torch.testing.assert_close(relative.slope(), power * expected)
+
+
+def test_relative_weights_of_a_function_are_never_all_0():
+    u = torch.full((2,), -1e4)
+    relative = Weighting.from_function(torch.sqrt).weigh_relative(Hardness.of(u), u)
+    assert relative.value[0] == relative.value[1] > 0
+    assert torch.isfinite(1.0 / relative.value).all()
+
+
 # ---------------------------------------------------------------------------------------------------------- duality
 
 

@@ -1,5 +1,7 @@
 """The two networks: their size, their features, and what they make of pixels."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -8,6 +10,7 @@ from tpauc.paper.data.datasets import DATASETS
 from tpauc.paper.experiments.backbones import (
     BACKBONES,
     CIFAR_PIXELS,
+    IMAGENET_PIXELS,
     BasicBlock,
     Mirrored,
     Normalise,
@@ -77,6 +80,37 @@ def test_a_block_whose_convolutions_are_0_passes_on_its_shortcut(learned):
     images = torch.rand(2, 4, 6, 6, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         assert torch.equal(block(images), images)
+
+
+@pytest.mark.parametrize(("make", "features"), [(resnet20, 64), (resnet18, 512)])
+@pytest.mark.parametrize(("head_init", "gain"), [("torch", 1.0), ("kaiming_uniform", 6.0)])
+def test_the_last_layer_starts_within_its_bound(make, features, head_init, gain):
+    torch.manual_seed(0)
+    head = make(head_init=head_init).head
+    bound = math.sqrt(gain / features)
+    assert 0.9 * bound < head.weight.abs().max() <= bound
+    assert head.bias.abs() <= 1.0 / math.sqrt(features)
+
+
+def test_the_start_of_the_last_layer_is_all_that_head_init_changes():
+    states = []
+    for head_init in ("torch", "kaiming_uniform"):
+        torch.manual_seed(0)
+        states.append(resnet20(head_init=head_init).state_dict())
+    first, second = states
+    assert [name for name in first if not torch.equal(first[name], second[name])] == ["head.weight"]
+
+
+@pytest.mark.parametrize("head_init", ["kaiming", None])
+def test_an_unknown_start_of_the_last_layer_is_an_error(head_init):
+    with pytest.raises(ValueError, match=f"head_init must be one of 'torch', 'kaiming_uniform', got {head_init!r}"):
+        resnet20(head_init=head_init)
+
+
+def test_pixels_may_be_normalised_by_the_means_of_another_data_set():
+    image = torch.tensor(IMAGENET_PIXELS[0]).view(1, 3, 1, 1)
+    assert resnet20(pixels=IMAGENET_PIXELS).normalise(image).abs().max() < 1e-6
+    assert resnet20().normalise(image).abs().max() > 0.01
 
 
 def test_every_weight_gets_a_gradient():

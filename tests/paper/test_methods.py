@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from tpauc.paper.experiments.parameters import BEST, Best, best_parameters
 from tpauc.paper.experiments.published import PUBLISHED, REGIONS, published
 from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.region import Region
+from tpauc.samplers import StratifiedBatchSampler
 from tpauc.training import TrainConfig, fit
 
 SIZES = ClassSizes(positive=20, negative=200)
@@ -42,7 +44,7 @@ def test_the_methods_of_the_appendix_and_ours_are_there():
         *("TruncOPAUC-no-warm-up", "TruncTPAUC-no-warm-up"),
         *("CE-TruncOPAUC", "CE-TruncOPAUC-no-warm-up", "CE-TruncTPAUC", "CE-TruncTPAUC-no-warm-up"),
         *("Minmax-OP-Poly", "Minmax-OP-Exp", "TPAUC-Poly-two-sided", "TPAUC-Exp-two-sided"),
-        *("LogisticAUC", "anchored"),
+        *("TPAUC-Poly-authors", "TPAUC-Poly-normalised", "LogisticAUC", "anchored"),
     }
 
 
@@ -80,6 +82,22 @@ def test_ours_is_plain_first_and_then_anchored_to_the_region():
     )
     assert loss.then.objective.scores == "logit"
     assert loss_of("anchored", tau=0.1).then.objective.negative == AnchoredSide(0.4, 0.1)
+
+
+@pytest.mark.parametrize(("epochs", "warmup"), [(50, 8), (9, 8), (8, 4)])
+def test_the_authors_file_has_its_own_parameters_and_learning_rate(epochs, warmup):
+    method = METHODS["TPAUC-Poly-authors"]
+    for region in REGIONS:
+        assert method.parameters(Place("cifar10-lt", 1, region, epochs)) == {"exponent": 0.01, "warmup_epochs": warmup}
+    assert loss_of("TPAUC-Poly-authors").objective == loss_of("TPAUC-Poly", exponent=0.01).objective
+    assert method.settings == {"lr": 5e-4}
+
+
+def test_the_normalised_method_has_linear_weights_and_no_warm_up():
+    assert METHODS["TPAUC-Poly-normalised"].parameters(PLACE) == {"exponent": 1.0, "warmup_epochs": 0}
+    loss = loss_of("TPAUC-Poly-normalised")
+    assert loss.objective == TPAUCLoss(Polynomial(2.0), normalize=True).objective
+    assert loss_of("TPAUC-Poly-normalised", exponent=0.5).objective.positive == Polynomial(3.0)
 
 
 def test_the_class_sizes_reach_the_loss():
@@ -222,8 +240,7 @@ def test_each_method_trains(images, name, recipe):
         epochs=2,
         warmup_epochs=parameters["warmup_epochs"],
         progress=False,
-        **RECIPES[recipe].settings,
-        **METHODS[name].settings,
+        **{**RECIPES[recipe].settings, **METHODS[name].settings},
     )
     torch.manual_seed(0)
     model = small_network()
@@ -237,11 +254,24 @@ def test_each_method_trains(images, name, recipe):
 
 
 def test_recipes():
-    paper, strong = (TrainConfig(alpha=0.3, beta=0.3, **RECIPES[name].settings) for name in ("paper", "strong"))
+    paper, authors, strong = (TrainConfig(alpha=0.3, beta=0.3, **recipe.settings) for recipe in RECIPES.values())
     protocol = (paper.lr, paper.weight_decay, paper.momentum, paper.nesterov, paper.schedule, paper.decay)
     assert protocol == (1e-3, 1e-5, 0.9, True, "exponential", 0.99)
     assert (paper.batch_size, paper.ratio, paper.eval_batch_size, paper.optimizer) == (128, (1.0, 10.0), 256, "sgd")
     assert (strong.lr, strong.weight_decay, strong.schedule, strong.nesterov) == (0.1, 5e-4, "cosine", True)
     assert strong.ratio == (1.0, 3.0)
-    assert [recipe.augment.degrees for recipe in RECIPES.values()] == [15, 0]
-    assert [recipe.depends_on_epochs for recipe in RECIPES.values()] == [False, True]
+    assert replace(authors, batch_size=paper.batch_size, ratio=paper.ratio) == paper
+    assert [recipe.augment.degrees for recipe in RECIPES.values()] == [15, 15, 0]
+    assert [recipe.augment.shift for recipe in RECIPES.values()] == [4, 0, 4]
+    assert all(recipe.augment.flip for recipe in RECIPES.values())
+    assert [recipe.depends_on_epochs for recipe in RECIPES.values()] == [False, False, True]
+
+
+def test_a_batch_of_the_authors_has_12_positives_and_117_negatives():
+    """On CIFAR-10-LT, subset 1, an epoch passes once over the positives, and reuses negatives."""
+    n_positive, n_negative = 1509, 8912
+    settings = RECIPES["authors"].settings
+    labels = torch.arange(n_positive + n_negative) < n_positive
+    sampler = StratifiedBatchSampler(labels, settings["batch_size"], ratio=settings["ratio"])
+    assert (sampler.positives_per_batch, sampler.negatives_per_batch) == (12, 117)
+    assert len(sampler) == math.ceil(n_positive / 12)

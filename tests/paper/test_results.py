@@ -139,7 +139,7 @@ def test_the_region_that_parameters_were_chosen_for_can_be_read_back(alpha, beta
         ({"seeds": (1, 1)}, "seeds must hold each value once, got 1 twice"),
         ({"seeds": (-1,)}, "each of seeds must be at least 0, got -1"),
         ({"epochs": 0}, "epochs must be at least 1, got 0"),
-        ({"recipe": "best"}, "recipe must be one of 'paper', 'strong', got 'best'"),
+        ({"recipe": "best"}, "recipe must be one of 'paper', 'authors', 'strong', got 'best'"),
         ({"parameters": {"gamma": 1.0}}, "none of SqAUC has a parameter 'gamma'; they have none"),
         ({"methods": ("TPAUC-Poly",), "parameters": {"exponent": -1.0}}, "exponent must be .* got -1.0"),
         ({"methods": ("TPAUC-Exp",), "parameters": {"warmup_epochs": 2.5}}, "a whole number of at least 0, got 2.5"),

@@ -56,6 +56,10 @@ class Weights(NamedTuple):
     elasticity: float = 0.0
     bend: torch.Tensor | None = None
 
+    def detached(self) -> Weights:
+        """Return the same weights as constants."""
+        return Weights(self.value)
+
     def slope(self) -> torch.Tensor | None:
         """Return ``elasticity w + bend``, the derivative up to the factor ``1 - t``; None for 0."""
         if self.elasticity == 0.0:

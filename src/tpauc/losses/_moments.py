@@ -7,6 +7,13 @@ With ``P_k = mean over positives of w x^k`` and ``N_k`` likewise over negatives,
 
 and so in O(n). Every product pairs one moment of each class, and moments add up: over the parts of a large batch, and
 over processes.
+
+Normalised, it is the mean under the weights: ``R / (P_0 N_0) = sum_kl K_kl p_k n_l`` with ``p_k = P_k / P_0`` and
+``n_l = N_l / N_0``. Its derivatives are
+
+    d/dP_k = 1/P_0 sum_l K_kl n_l  for k > 0,        d/dP_0 = -1/P_0 sum_{k > 0} p_k sum_l K_kl n_l
+
+and likewise in ``N_l``. In the second the terms of ``k = 0`` have cancelled before anything is rounded.
 """
 
 from __future__ import annotations
@@ -33,6 +40,7 @@ class Batch(NamedTuple):
     members: torch.Tensor  # shape (2, n): y and 1 - y
     scores: str  # "sigmoid": x is the hardness; "logit": x is its logit
     across_processes: bool  # whether pairs are those of all processes' examples together
+    normalize: bool = False  # whether the pair mean is divided by the mean weights of both classes
 
     @property
     def x(self) -> torch.Tensor:
@@ -67,11 +75,12 @@ def power_kernel(power: int, shift: float) -> Kernel:
 
 
 class Moments(NamedTuple):
-    """Means of rows such as ``w x^k`` over each class of the global batch."""
+    """Means of rows such as ``w x^k`` over each class of the global batch, or means of ``x^k`` under its weights."""
 
     value: torch.Tensor  # shape (2, rows): positives, negatives; 0 for an empty class
     sizes: torch.Tensor  # shape (2, 1): how many examples each class has
-    divisors: torch.Tensor  # shape (2, 1): the sizes, at least 1
+    divisors: torch.Tensor  # shape (2, 1): the sizes, or the sums of weights; 1 for an empty class
+    normalize: bool  # whether they are means under the weights
 
     def per_example(self, by_moment: torch.Tensor) -> torch.Tensor:
         """Return what an example's rows are worth, by class, given the derivatives in the moments; both (2, rows).
@@ -81,13 +90,18 @@ class Moments(NamedTuple):
         return by_moment / (self.divisors * constant(((-1.0,), (1.0,)), by_moment))
 
 
-def class_moments(sums: torch.Tensor, sizes: torch.Tensor, across_processes: bool) -> Moments:
-    """Return the means of rows, given their sums over each class, shape (2, rows), and its size, shape (2, 1)."""
+def class_moments(
+    sums: torch.Tensor, sizes: torch.Tensor, across_processes: bool, *, normalize: bool = False
+) -> Moments:
+    """Return the means of rows, given their sums over each class, shape (2, rows), and its size, shape (2, 1).
+
+    With ``normalize`` they are means under the weights, whose sums are the first row.
+    """
     if process_count(across_processes) > 1:
         total = sum_over_processes(torch.cat((sums, sizes), dim=1))
         sums, sizes = total[:, :-1], total[:, -1:]
-    divisors = sizes.clamp_min(1.0)
-    return Moments(sums / divisors, sizes, divisors)
+    divisors = torch.where(sizes > 0.0, sums[:, :1], 1.0) if normalize else sizes.clamp_min(1.0)
+    return Moments(sums / divisors, sizes, divisors, normalize)
 
 
 class PowerRows:
@@ -128,22 +142,30 @@ def _spread(elasticity: float, n_factors: int) -> Kernel:
     return tuple(tuple(x for j in range(3) for x in (own[k] if j == k else none)) for k in range(3))
 
 
-class _PowerMean(NamedTuple):
-    """The pair mean of a sum of powers, and what an example's rows are worth by class, shape (2, 3)."""
+class BilinearMean(NamedTuple):
+    """The pair mean of a sum of products, and what an example's rows are worth by class, shape (2, rows)."""
 
     value: torch.Tensor
     coefficients: torch.Tensor
 
 
-def _power_mean(moments: Moments, kernel: Kernel) -> _PowerMean:
-    """Pair mean of ``sum_kl kernel[k][l] x_i^k x_j^l``, powers 0 to 2, from six moments."""
+def bilinear_mean(moments: Moments, kernel: Kernel) -> BilinearMean:
+    """Pair mean of ``sum_kl kernel[k][l] x_i^k x_j^l``, or of other functions of ``x`` in the place of powers."""
     # The kernel is symmetric, so one matrix turns both classes' moments into the derivatives in the other's.
     by_moment = torch.mm(moments.value.flip(0), constant(kernel, moments.value))  # rows: dR/dP_k, dR/dN_k
-    return _PowerMean(torch.dot(moments.value[0], by_moment[0]), moments.per_example(by_moment))
+    value = torch.dot(moments.value[0], by_moment[0])
+    if moments.normalize:
+        by_moment[:, 0] = -(moments.value[:, 1:] * by_moment[:, 1:]).sum(1)
+    return BilinearMean(value, moments.per_example(by_moment))
 
 
 def power_pair_mean(
-    parts: Iterable[Batch], kernel: Kernel, across_processes: bool, *, records_nothing: bool = False
+    parts: Iterable[Batch],
+    kernel: Kernel,
+    across_processes: bool,
+    *,
+    normalize: bool = False,
+    records_nothing: bool = False,
 ) -> PairMean:
     """Pair mean on sigmoid scores of a batch that comes in parts: a part that fits the cache is several times cheaper.
 
@@ -156,7 +178,7 @@ def power_pair_mean(
         for part in rows[1:]:
             more_sums, more_sizes = part.sums()
             sums, sizes = sums + more_sums, sizes + more_sizes
-        mean = _power_mean(class_moments(sums, sizes, across_processes), kernel)
+        mean = bilinear_mean(class_moments(sums, sizes, across_processes, normalize=normalize), kernel)
     # What leaves this function must be an ordinary tensor, which autograd can keep.
     turned = [part.turned(mean.coefficients) for part in rows]
     return PairMean(mean.value.clone(), turned[0] if len(turned) == 1 else torch.cat(turned))
@@ -165,7 +187,8 @@ def power_pair_mean(
 def power_pair_mean_of_logits(batch: Batch, kernel: Kernel) -> PairMean:
     """Pair mean where ``x`` is the hardness logit itself."""
     batch = _centred(batch)
-    mean = _power_mean(class_moments(*PowerRows(batch).sums(), batch.across_processes), kernel)
+    moments = class_moments(*PowerRows(batch).sums(), batch.across_processes, normalize=batch.normalize)
+    mean = bilinear_mean(moments, kernel)
     c0, c1, c2 = (torch.lerp(negative, positive, batch.y) for positive, negative in mean.coefficients.T)
     by_x = batch.weights.value * (c1 + 2.0 * c2 * batch.x)
     return PairMean(mean.value, batch.chain_rule(by_x, c0 + (c1 + c2 * batch.x) * batch.x))

@@ -7,6 +7,10 @@ For logits ``z`` and labels, with hardness logits ``u = -z`` for a positive and 
 is one number with a gradient in closed form: the weighting gives ``psi`` and its slope (`tpauc.losses.weighting`), the
 surrogate sums over pairs and gives dR/dz (`tpauc.losses.surrogates`). Value and gradient are found in one forward pass;
 backward only scales. A batch without one of the classes has no pairs: its value is 0 and so is its gradient.
+
+Normalised, R is divided by the mean weights of both classes: it is the mean of ``l`` under the weights. Such a mean
+does not depend on the unit of the weights, so each class is weighed relative to its hardest example: then its weights
+cannot all underflow.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import torch
 
 from tpauc.losses._hardness import Hardness, Weights, constant
 from tpauc.losses._moments import Batch, PairMean, PowerRows, class_moments, power_pair_mean
-from tpauc.losses.distributed import gather_columns, process_count
+from tpauc.losses.distributed import gather_columns, max_over_processes, process_count
 from tpauc.losses.rank_weighting import RankWeighting
 from tpauc.losses.surrogates import Surrogate
 from tpauc.losses.weighting import Exponential, Polynomial, Uniform, Weighting
@@ -37,6 +41,8 @@ class PairObjective(NamedTuple):
     surrogate: Surrogate
     scores: str = "sigmoid"
     across_processes: bool = True
+    normalize: bool = False
+    detach_weights: bool = False
 
 
 def pair_risk(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> torch.Tensor:
@@ -64,14 +70,24 @@ class _PairRisk(torch.autograd.Function):
 def _pair_mean(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> PairMean:
     """Return the pair mean, of a large batch in parts where moments of its parts add up."""
     sides, kernel = (objective.positive, objective.negative), objective.surrogate.kernel_on_scores()
+    hardest = _hardest(logits, y, objective.across_processes) if objective.normalize else None
     if kernel is None or objective.scores == "logit" or any(isinstance(side, RankWeighting) for side in sides):
-        return objective.surrogate.pair_mean(as_batch(logits, y, objective))
+        return objective.surrogate.pair_mean(as_batch(logits, y, objective, hardest))
     return power_pair_mean(
-        (as_batch(*part, objective) for part in _parts(logits, y)),
+        (as_batch(*part, objective, hardest) for part in _parts(logits, y)),
         kernel,
         objective.across_processes,
+        normalize=objective.normalize,
         records_nothing=all(isinstance(side, CLOSED_FORMS) for side in sides),
     )
+
+
+def _hardest(logits: torch.Tensor, y: torch.Tensor, across_processes: bool) -> torch.Tensor:
+    """Return the largest hardness logit of the positives and of the negatives of the global batch, shape (2,)."""
+    lowest = torch.finfo(logits.dtype).min
+    of_classes = torch.stack((torch.where(y > 0.5, -logits, lowest), torch.where(y > 0.5, lowest, logits)))
+    with_one_more = torch.nn.functional.pad(of_classes, (0, 1), value=lowest)  # a batch may be empty
+    return max_over_processes(with_one_more.amax(1), across_processes)
 
 
 def _parts(logits: torch.Tensor, y: torch.Tensor) -> Iterable[tuple[torch.Tensor, torch.Tensor]]:
@@ -93,29 +109,54 @@ def _refuse_second_derivative() -> None:
         raise RuntimeError("this loss has a first derivative only: call backward() or grad() without create_graph=True")
 
 
-def as_batch(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> Batch:
-    """Return the hardness of examples with the given logits, and their weights, each class by its own weighting."""
+def as_batch(
+    logits: torch.Tensor, y: torch.Tensor, objective: PairObjective, hardest: torch.Tensor | None = None
+) -> Batch:
+    """Return the hardness of examples with the given logits, and their weights, each class by its own weighting.
+
+    Given the largest hardness logit of each class, shape (2,), weights are relative: right up to one factor per class.
+    """
     negative_y = constant(1.0, y) - y
     hardness = Hardness.of(torch.sub(negative_y, y).mul_(logits))  # u = -z for a positive, z for a negative
     positive, negative = objective.positive, objective.negative
+    own_hardest = None if hardest is None else torch.where(y > 0.5, hardest[0], hardest[1])
     if positive == negative and not isinstance(positive, RankWeighting):
-        weights = positive.weigh(hardness)
+        weights = _weights(hardness, positive, own_hardest)
     else:
         weights = _blended(
-            _weights_in_class(hardness, y > 0.5, positive, objective.across_processes),
-            _weights_in_class(hardness, y < 0.5, negative, objective.across_processes),
+            _weights_in_class(hardness, y > 0.5, positive, own_hardest, objective.across_processes),
+            _weights_in_class(hardness, y < 0.5, negative, own_hardest, objective.across_processes),
             y,
         )
-    members = torch.stack((y, negative_y))
-    return Batch(hardness, weights, y, members, objective.scores, objective.across_processes)
+    return Batch(
+        hardness,
+        weights.detached() if objective.detach_weights else weights,
+        y,
+        torch.stack((y, negative_y)),
+        objective.scores,
+        objective.across_processes,
+        objective.normalize,
+    )
+
+
+def _weights(hardness: Hardness, weighting: Weighting, hardest: torch.Tensor | None) -> Weights:
+    if hardest is None:
+        return weighting.weigh(hardness)
+    # A score of exactly 0 has an infinite logit, which has no distance to another one.
+    finite = hardness.logit.clamp_min(torch.finfo(hardness.logit.dtype).min)
+    return weighting.weigh_relative(hardness._replace(logit=finite), hardest)
 
 
 def _weights_in_class(
-    hardness: Hardness, members: torch.Tensor, weighting: Weighting, across_processes: bool
+    hardness: Hardness,
+    members: torch.Tensor,
+    weighting: Weighting,
+    hardest: torch.Tensor | None,
+    across_processes: bool,
 ) -> Weights:
     """Weights that are right for the members of a class; what stands at the others is not used."""
     if not isinstance(weighting, RankWeighting):
-        return weighting.weigh(hardness)
+        return _weights(hardness, weighting, hardest)
     everyone, own = gather_columns(hardness.logit[members], across_processes)
     weight = torch.zeros_like(hardness.logit)
     weight[members] = weighting(everyone)[own]

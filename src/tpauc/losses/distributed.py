@@ -30,6 +30,15 @@ def sum_over_processes(tensor: torch.Tensor, across_processes: bool = True) -> t
     return total
 
 
+def max_over_processes(tensor: torch.Tensor, across_processes: bool = True) -> torch.Tensor:
+    """Return the elementwise maximum of ``tensor`` over processes; carries no gradient."""
+    if process_count(across_processes) == 1:
+        return tensor
+    largest = tensor.detach().clone()
+    dist.all_reduce(largest, op=dist.ReduceOp.MAX)
+    return largest
+
+
 def gather_columns(columns: torch.Tensor, across_processes: bool = True) -> tuple[torch.Tensor, slice]:
     """Join the last axis of ``columns`` over processes, whose lengths may differ or be zero.
 

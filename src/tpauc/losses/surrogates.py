@@ -6,7 +6,8 @@ Every surrogate computes
 
     R = 1/(n+ n-) sum_ij w_i w_j l(c - x_i - x_j)
 
-together with its derivative in every example's logit, in the cheapest way its shape allows:
+or with ``normalize`` the mean under the weights, ``R`` over the mean weights of both classes, together with its
+derivative in every example's logit, in the cheapest way its shape allows:
 
 | surrogate | l(t) | way | cost |
 | --- | --- | --- | --- |
@@ -37,6 +38,7 @@ from tpauc.losses._moments import (
     Batch,
     Kernel,
     PairMean,
+    bilinear_mean,
     class_moments,
     power_kernel,
     power_pair_mean,
@@ -82,7 +84,7 @@ class Square(Surrogate):
 
     def pair_mean(self, batch: Batch) -> PairMean:
         if batch.scores == "sigmoid":
-            return power_pair_mean([batch], self.kernel_on_scores(), batch.across_processes)
+            return power_pair_mean([batch], self.kernel_on_scores(), batch.across_processes, normalize=batch.normalize)
         return power_pair_mean_of_logits(batch, power_kernel(2, 1.0))
 
     def kernel_on_scores(self) -> Kernel:
@@ -106,23 +108,29 @@ class ExponentialPair(Surrogate):
         if batch.scores == "logit":
             raise ValueError("surrogate='exponential' overflows on logits; use scores='sigmoid' or 'logistic'")
         growth = torch.exp(batch.x)
-        weighted = batch.weights.value * growth
-        sums, sizes = batch.members @ weighted[:, None], batch.members.sum(1, keepdim=True)
-        moments = class_moments(sums, sizes, batch.across_processes)
-        scale = math.exp(-batch.offset)
-        by_positive, by_negative = moments.per_example(scale * moments.value.flip(0))[:, 0]
-        by_moment = torch.lerp(by_negative, by_positive, batch.y)
-        return PairMean(scale * moments.value.prod(), batch.chain_rule(by_moment * weighted, by_moment * growth))
+        rows = torch.stack((batch.weights.value, batch.weights.value * growth))
+        sums, sizes = batch.members @ rows.T, batch.members.sum(1, keepdim=True)
+        moments = class_moments(sums, sizes, batch.across_processes, normalize=batch.normalize)
+        mean = bilinear_mean(moments, ((0.0, 0.0), (0.0, math.exp(-batch.offset))))
+        c0, c1 = (torch.lerp(negative, positive, batch.y) for positive, negative in mean.coefficients.T)
+        return PairMean(mean.value, batch.chain_rule(c1 * rows[1], c0 + c1 * growth))
 
 
 # --------------------------------------------------------------------------------- pairs that need to see each other
 
 
 class _Side(NamedTuple):
-    """The examples of one class."""
+    """The examples of one class, with weights that are divided by their number, or by their sum."""
 
     x: torch.Tensor
     weight: torch.Tensor
+    divisor: torch.Tensor | int
+
+    @classmethod
+    def of(cls, x: torch.Tensor, weight: torch.Tensor, *, normalize: bool) -> _Side:
+        """Return the examples of a class that has some, given their plain weights."""
+        divisor = weight.sum() if normalize else weight.numel()
+        return cls(x, weight / divisor, divisor)
 
 
 class _Coupling(NamedTuple):
@@ -142,18 +150,21 @@ class _GatheredSurrogate(Surrogate):
     def pair_mean(self, batch: Batch) -> PairMean:
         everyone, own = gather_columns(torch.stack((batch.x, batch.weights.value, batch.y)), batch.across_processes)
         members = everyone[2] > 0.5
-        positive = _Side(everyone[0][members], everyone[1][members])
-        negative = _Side(everyone[0][~members], everyone[1][~members])
         by_x, by_weight = torch.zeros_like(everyone[0]), torch.zeros_like(everyone[0])
         value = everyone.new_zeros(())
-        n_pairs = positive.x.numel() * negative.x.numel()
-        if n_pairs:
+        if members.any() and not members.all():
+            positive, negative = (
+                _Side.of(everyone[0][chosen], everyone[1][chosen], normalize=batch.normalize)
+                for chosen in (members, ~members)
+            )
             to_positive, to_negative = self._couple(positive, negative, batch.offset)
-            value = (positive.weight @ to_positive.loss) / n_pairs
-            by_x[members] = positive.weight * to_positive.slope / -n_pairs
-            by_weight[members] = to_positive.loss / -n_pairs
-            by_x[~members] = negative.weight * to_negative.slope / n_pairs
-            by_weight[~members] = to_negative.loss / n_pairs
+            value = positive.weight @ to_positive.loss
+            # A weight that grows takes a share of the mean from all others.
+            elsewhere = value if batch.normalize else 0.0
+            by_x[members] = -positive.weight * to_positive.slope
+            by_weight[members] = (elsewhere - to_positive.loss) / positive.divisor
+            by_x[~members] = negative.weight * to_negative.slope
+            by_weight[~members] = (to_negative.loss - elsewhere) / negative.divisor
         return PairMean(value, batch.chain_rule(by_x[own], by_weight[own]))
 
 
@@ -187,7 +198,7 @@ class Hinge(_GatheredSurrogate):
     def pair_mean(self, batch: Batch) -> PairMean:
         kernel = self.kernel_on_scores()
         if batch.scores == "sigmoid" and kernel is not None:
-            return power_pair_mean([batch], kernel, batch.across_processes)
+            return power_pair_mean([batch], kernel, batch.across_processes, normalize=batch.normalize)
         return super().pair_mean(batch)
 
     def kernel_on_scores(self) -> Kernel | None:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from tpauc._validation import check_choice, check_count, check_logits_and_labels
+from tpauc._validation import check_choice, check_count, check_flag, check_logits_and_labels
 from tpauc.losses._objective import SCORES, PairObjective, pair_risk
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.rank_weighting import TruncatedSide
@@ -35,6 +35,14 @@ class TPAUCLoss(nn.Module):
 
         R = 1/(n+ n-) sum_ij psi+(h_i) psi-(h_j) l(1 - h_i - h_j)
 
+    Scores pushed to one side make the weights of a whole class small, and with them R, whatever the ranking. With
+    ``normalize=True`` the loss is instead the mean of the pair loss under the weights,
+
+        R / (P0 N0),        P0 = mean of psi+ over the positives, N0 = mean of psi- over the negatives
+
+    which small weights cannot lower. It goes from the risk of the whole AUC, with uniform weights, to that of the
+    hardest examples as the weighting sharpens.
+
     Parameters
     ----------
     weighting : Weighting or callable
@@ -47,17 +55,26 @@ class TPAUCLoss(nn.Module):
         ``Hinge(margin=0.5)``, or an elementwise function of the margin.
     scores : {"sigmoid", "logit"}, default="sigmoid"
         What the margin is a difference of: sigmoid scores, as in the paper, or the logits themselves.
+    normalize : bool, default=False
+        Divide by the mean weights of both classes. Weights of `Polynomial` and `Exponential` are taken relative to the
+        hardest example of the class, so logits of any size are safe. If a function given as ``psi`` is 0 for a whole
+        class, the examples of that class weigh the same. `Anchored` weights have a mean of 1 as they are.
+    detach_weights : bool, default=False
+        Treat the weights as constants in the gradient.
     across_processes : bool, default=True
         Whether the batch is that of all processes together.
 
     Examples
     --------
     >>> from tpauc import Polynomial
-    >>> logits = torch.tensor([2.0, -1.0, 0.5, -2.0], requires_grad=True)
-    >>> loss = TPAUCLoss(Polynomial(gamma=3.0))(logits, torch.tensor([1, 1, 0, 0]))
+    >>> logits, labels = torch.tensor([2.0, -1.0, 0.5, -2.0], requires_grad=True), torch.tensor([1, 1, 0, 0])
+    >>> loss = TPAUCLoss(Polynomial(gamma=3.0))(logits, labels)
     >>> loss.backward()
     >>> round(loss.item(), 4), logits.grad.shape
     (0.4015, torch.Size([4]))
+    >>> printed, normalised = (TPAUCLoss(Polynomial(3.0), normalize=flag) for flag in (False, True))
+    >>> [round(loss(logits + 20, labels).item(), 4) for loss in (printed, normalised)]  # all on one side
+    [0.0, 1.0]
     """
 
     def __init__(
@@ -67,6 +84,8 @@ class TPAUCLoss(nn.Module):
         *,
         surrogate: SurrogateLike = "square",
         scores: str = "sigmoid",
+        normalize: bool = False,
+        detach_weights: bool = False,
         across_processes: bool = True,
     ) -> None:
         super().__init__()
@@ -78,6 +97,8 @@ class TPAUCLoss(nn.Module):
             as_surrogate(surrogate),
             check_choice(scores, "scores", SCORES),
             across_processes,
+            check_flag(normalize, "normalize"),
+            check_flag(detach_weights, "detach_weights"),
         )
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

@@ -37,6 +37,8 @@ from tpauc.losses.duality import (
 
 TensorFunction = Callable[[torch.Tensor], torch.Tensor]
 
+_NEARLY_NOTHING = 2.0**30  # times the smallest normal number: 1e-29 in float32, whose inverse may still be multiplied
+
 
 class Weighting(ABC):
     """How much each example of a class counts. A function of its hardness, or of its rank in the class.
@@ -50,6 +52,22 @@ class Weighting(ABC):
     @abstractmethod
     def weigh(self, hardness: Hardness) -> Weights:
         """Return the weights of examples, with their derivative in the hardness logit."""
+
+    def weigh_relative(self, hardness: Hardness, hardest: torch.Tensor) -> Weights:
+        """Return the weights of examples up to one factor per class, for weighted means: they are not all 0 in a class.
+
+        Here the weights themselves, plus a number too small to change any but a whole class of zeros, whose examples
+        then weigh the same. A weighting whose logarithm is known returns ``psi(t) / psi(hardest t)`` instead.
+
+        Parameters
+        ----------
+        hardness : Hardness
+            Of the examples.
+        hardest : Tensor of shape (n,)
+            For each example, the largest hardness logit in its class.
+        """
+        weights = self.weigh(hardness)
+        return weights._replace(value=weights.value + _NEARLY_NOTHING * torch.finfo(weights.value.dtype).tiny)
 
     def for_positives(self) -> Weighting:
         """Return the weighting of the positive class; the same one unless a class says otherwise."""
@@ -188,6 +206,11 @@ class Polynomial(WeightingFunction):
         exponent = constant(self.exponent, hardness.logit)
         return Weights(log_sigmoid(hardness.logit).mul_(exponent).exp_(), elasticity=self.exponent)
 
+    def weigh_relative(self, hardness: Hardness, hardest: torch.Tensor) -> Weights:
+        exponent = constant(self.exponent, hardness.logit)
+        log_ratio = log_sigmoid(hardness.logit).sub_(log_sigmoid(hardest))
+        return Weights(log_ratio.mul_(exponent).exp_(), elasticity=self.exponent)
+
 
 @dataclass(frozen=True)
 class Exponential(WeightingFunction):
@@ -228,6 +251,19 @@ class Exponential(WeightingFunction):
         lost = torch.neg(scaled).expm1_()  # exp(-gamma t) - 1
         bend = torch.addcmul(scaled, scaled, lost)
         return Weights(lost.neg_(), bend=bend)
+
+    def weigh_relative(self, hardness: Hardness, hardest: torch.Tensor) -> Weights:
+        # psi(t) = gamma t c(gamma t) with c(s) = (1 - exp(-s)) / s: the quotient of two t is finite where t underflows.
+        scaled = self.gamma * hardness.value
+        shrunk, shrunk_hardest = _relative_growth(scaled), _relative_growth(self.gamma * torch.sigmoid(hardest))
+        log_ratio = log_sigmoid(hardness.logit).sub_(log_sigmoid(hardest))
+        value = log_ratio.exp_().mul_(shrunk).div_(shrunk_hardest)
+        return Weights(value, bend=value * torch.exp(-scaled) / shrunk)  # d log psi / d log t = exp(-s) / c(s)
+
+
+def _relative_growth(scaled: torch.Tensor) -> torch.Tensor:
+    """Return ``(1 - exp(-s)) / s``, 1 at 0."""
+    return torch.where(scaled > 0.0, -torch.expm1(-scaled) / scaled, 1.0)
 
 
 @dataclass(frozen=True)

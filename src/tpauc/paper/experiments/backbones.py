@@ -19,9 +19,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tpauc._validation import check_choice
+
+Pixels = tuple[Sequence[float], Sequence[float]]
+
 # Mean and standard deviation of each channel, in units of a byte.
 CIFAR_PIXELS = ((125.3, 123.0, 113.9), (63.0, 62.1, 66.7))
 IMAGENET_PIXELS = ((123.7, 116.3, 103.5), (58.4, 57.1, 57.4))
+
+HEAD_INITS = ("torch", "kaiming_uniform")
 
 
 class Normalise(nn.Module):
@@ -41,7 +47,7 @@ class Normalise(nn.Module):
     shift: torch.Tensor
     scale: torch.Tensor
 
-    def __init__(self, pixels: tuple[Sequence[float], Sequence[float]]) -> None:
+    def __init__(self, pixels: Pixels) -> None:
         super().__init__()
         means, deviations = (torch.tensor(values).view(-1, 1, 1) for values in pixels)
         # Constants of the architecture, not weights: a state dict need not repeat them.
@@ -122,6 +128,9 @@ class ResNet(nn.Module):
         As in `BasicBlock`.
     pixels : (means, standard deviations)
         As in `Normalise`.
+    head_init : {"torch", "kaiming_uniform"}, default="torch"
+        How the weights of the last layer are drawn: uniformly within ``1 / sqrt(features)`` of 0, as torch does, or
+        within ``sqrt(6 / features)``, as `torch.nn.init.kaiming_uniform_` does. Its bias is torch's in both cases.
 
     Examples
     --------
@@ -138,8 +147,10 @@ class ResNet(nn.Module):
         blocks: int,
         *,
         learned_shortcuts: bool,
-        pixels: tuple[Sequence[float], Sequence[float]],
+        pixels: Pixels,
+        head_init: str = "torch",
     ) -> None:
+        check_choice(head_init, "head_init", HEAD_INITS)
         super().__init__()
         self.normalise, self.stem = Normalise(pixels), stem
         channels = [widths[0], *(width for width in widths for _ in range(blocks))]
@@ -150,6 +161,8 @@ class ResNet(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+        if head_init == "kaiming_uniform":
+            nn.init.kaiming_uniform_(self.head.weight)
         # torch's types know only tensors to have a memory format.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -164,8 +177,13 @@ class ResNet(nn.Module):
         return logits[:, 0]
 
 
-def resnet20() -> ResNet:
+def resnet20(*, pixels: Pixels = CIFAR_PIXELS, head_init: str = "torch") -> ResNet:
     """Return a new ResNet-20 for images of 32x32: 64 features.
+
+    Parameters
+    ----------
+    pixels, head_init
+        As in `ResNet`.
 
     Examples
     --------
@@ -173,11 +191,16 @@ def resnet20() -> ResNet:
     269137
     """
     stem = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(inplace=True))
-    return ResNet(stem, (16, 32, 64), 3, learned_shortcuts=False, pixels=CIFAR_PIXELS)
+    return ResNet(stem, (16, 32, 64), 3, learned_shortcuts=False, pixels=pixels, head_init=head_init)
 
 
-def resnet18() -> ResNet:
+def resnet18(*, pixels: Pixels = IMAGENET_PIXELS, head_init: str = "torch") -> ResNet:
     """Return a new ResNet-18 for images of 64x64 (or larger): 512 features.
+
+    Parameters
+    ----------
+    pixels, head_init
+        As in `ResNet`.
 
     Examples
     --------
@@ -190,7 +213,7 @@ def resnet18() -> ResNet:
         nn.ReLU(inplace=True),
         nn.MaxPool2d(3, stride=2, padding=1),
     )
-    return ResNet(stem, (64, 128, 256, 512), 2, learned_shortcuts=True, pixels=IMAGENET_PIXELS)
+    return ResNet(stem, (64, 128, 256, 512), 2, learned_shortcuts=True, pixels=pixels, head_init=head_init)
 
 
 class Mirrored(nn.Module):
@@ -221,7 +244,7 @@ class Mirrored(nn.Module):
         return logits if self.training else (logits + self.network(images.flip(-1))) / 2.0
 
 
-BACKBONES: dict[str, Callable[[], nn.Module]] = {
+BACKBONES: dict[str, Callable[..., nn.Module]] = {
     "cifar10-lt": resnet20,
     "cifar100-lt": resnet20,
     "tiny-imagenet": resnet18,

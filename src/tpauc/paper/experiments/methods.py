@@ -12,6 +12,8 @@ With ``h`` the hardness (``1 - f`` of a positive, ``f`` of a negative), each pai
 | Minmax-..., Minmax-OP-... | the same, as the saddle function of Theorem 1 | square |
 | TruncOPAUC, TruncTPAUC | 1 on the hardest examples of an epoch, else 0 | square |
 | CE-TruncOPAUC, CE-TruncTPAUC | the same | cross-entropy of each example |
+| TPAUC-Poly-authors | t^0.01, both; the lr 5e-4 and the warm-up of 8 epochs of the authors' code | square |
+| TPAUC-Poly-normalised (ours) | t^exponent over its mean in the class, both | square |
 | LogisticAUC | 1, 1 | logistic, on logits |
 | anchored (ours) | by rank against the region | logistic, on logits |
 
@@ -67,13 +69,14 @@ class Method:
     Attributes
     ----------
     group : str
-        Where it comes from: the competitors and the two forms of the paper, its appendix, or this package.
+        Where it comes from: the competitors and the two forms of the paper, its appendix, the code that its authors
+        published, or this package.
     make_loss : callable
         Called as ``make_loss(parameters, class_sizes)``.
     parameters : callable
         Called with a `Place`; returns the parameters by name, an empty mapping where there are none.
     settings : mapping
-        Of `tpauc.TrainConfig`, beyond the recipe.
+        Of `tpauc.TrainConfig`, beyond the recipe's or instead of them.
 
     Examples
     --------
@@ -101,6 +104,15 @@ def _within(warmup_epochs: int, place: Place) -> int:
 def _polynomial(place: Place) -> dict[str, float]:
     best = best_parameters(place.dataset, place.subset, "Poly", place.region)
     return {"exponent": best.value, "warmup_epochs": _within(best.warmup_epochs, place)}
+
+
+def _authors_polynomial(place: Place) -> dict[str, float]:
+    """Return what the authors' own file for TPAUC-Poly has, whatever the data and the region."""
+    return {"exponent": 0.01, "warmup_epochs": _within(8, place)}
+
+
+def _linear_weights(place: Place) -> dict[str, float]:
+    return {"exponent": 1.0, "warmup_epochs": 0}
 
 
 def _exponential(place: Place) -> dict[str, float]:
@@ -160,6 +172,10 @@ def _two_way(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
     return TPAUCLoss(_weighting(parameters))
 
 
+def _normalised(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
+    return TPAUCLoss(_weighting(parameters), normalize=True)
+
+
 def _heterogeneous(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
     return TPAUCLoss(_weighting(parameters, "positive_"), _weighting(parameters, "negative_"))
 
@@ -184,11 +200,12 @@ def _anchored(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
 
 # ------------------------------------------------------------------------------------------------------ all of them
 
-_BASELINES, _PAIRWISE, _MINIMAX, _APPENDIX, _OURS = (
+_BASELINES, _PAIRWISE, _MINIMAX, _APPENDIX, _AUTHORS, _OURS = (
     "Competitors",
     "TPAUC of the paper",
     "Minimax of the paper",
     "Appendix of the paper",
+    "Code of the authors",
     "This package",
 )
 _NEGATIVES, _BOTH = {"hard_examples": "negatives"}, {"hard_examples": "both"}
@@ -218,6 +235,8 @@ METHODS: dict[str, Method] = {
     "Minmax-OP-Exp": Method(_APPENDIX, _minimax_one_way, _exponential, _SADDLE),
     "TPAUC-Poly-two-sided": Method(_APPENDIX, _heterogeneous, _two_sided("exponent", _polynomial)),
     "TPAUC-Exp-two-sided": Method(_APPENDIX, _heterogeneous, _two_sided("gamma", _exponential)),
+    "TPAUC-Poly-authors": Method(_AUTHORS, _two_way, _authors_polynomial, {"lr": 5e-4}),
+    "TPAUC-Poly-normalised": Method(_OURS, _normalised, _linear_weights),
     "LogisticAUC": Method(_OURS, _logistic_auc),
     "anchored": Method(_OURS, _anchored, _second_half),
 }

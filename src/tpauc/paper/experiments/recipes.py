@@ -1,4 +1,4 @@
-"""How a network is trained, apart from the loss: optimiser, schedule, batches, augmentation.
+"""How a network is trained, apart from the loss: optimiser, schedule, batches, augmentation, start of the network.
 
 A recipe is data. The same losses run under each, so that the effect of the loss and that of the schedule stand apart.
 """
@@ -10,13 +10,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tpauc.paper.experiments.augmentation import Augment
+from tpauc.paper.experiments.backbones import IMAGENET_PIXELS
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of `tpauc.TrainConfig`, the augmentation of training batches, and how images are scored.
+    """Settings of `tpauc.TrainConfig`, the augmentation of training batches, the network, and how images are scored.
 
-    With ``mirrored`` the score of an image is the mean over it and its mirror image (`Mirrored`).
+    Attributes
+    ----------
+    settings : mapping
+        Of `tpauc.TrainConfig`.
+    augment : Augment
+        Applied to every training batch.
+    network : mapping
+        Keyword arguments of the backbone, such as ``head_init`` and ``pixels`` of `resnet20`.
+    mirrored : bool
+        Whether the score of an image is the mean over it and its mirror image (`Mirrored`).
 
     Examples
     --------
@@ -26,6 +36,7 @@ class Recipe:
 
     settings: Mapping[str, Any]
     augment: Augment = field(default_factory=lambda: Augment(degrees=15, shift=4, flip=True))
+    network: Mapping[str, Any] = field(default_factory=dict)
     mirrored: bool = False
 
     @property
@@ -36,9 +47,19 @@ class Recipe:
 
 _COMMON = {"batch_size": 128, "ratio": (1.0, 10.0), "eval_batch_size": 256, "momentum": 0.9, "nesterov": True}
 
+_PAPER = {**_COMMON, "lr": 1e-3, "weight_decay": 1e-5, "schedule": "exponential", "decay": 0.99}
+
 RECIPES: dict[str, Recipe] = {
     # The protocol of the paper.
-    "paper": Recipe({**_COMMON, "lr": 1e-3, "weight_decay": 1e-5, "schedule": "exponential", "decay": 0.99}),
+    "paper": Recipe(_PAPER),
+    # What the authors' published code does where the paper is silent: batches of 12 positives and 117 negatives, a
+    # wider last layer at the start, pixels normalised by ImageNet's means, and no shift: their crop of 32x32 is out of
+    # 32x32. Their weights (h + 1e-6)^e are not copied, as losses here need no such constant.
+    "authors": Recipe(
+        {**_PAPER, "batch_size": 129, "ratio": (12.0, 117.0)},
+        augment=Augment(degrees=15, shift=0, flip=True),
+        network={"pixels": IMAGENET_PIXELS, "head_init": "kaiming_uniform"},
+    ),
     # What is usual for residual networks on CIFAR. A batch of 1:3 holds 32 positives, which are the scarce side of all
     # pairs, where 1:10 holds 12. And nothing is rotated: a rotation that interpolates blurs what is trained on, but not
     # what is judged by.

@@ -38,7 +38,7 @@ from tpauc.training.config import TrainConfig
 from tpauc.training.data import as_examples, on_device, scores_of
 from tpauc.training.fitting import fit
 
-Backbone = Callable[[], nn.Module]
+Backbone = Callable[..., nn.Module]
 
 
 class UnusableRunError(ValueError):
@@ -172,7 +172,7 @@ def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, pro
     out : Path
         Folder of the table; the training has its own folder inside.
     backbone : callable
-        Returns a new network.
+        Returns a new network, given the keyword arguments ``network`` of the recipe.
     progress : bool, default=True
         Show progress on stderr.
 
@@ -210,7 +210,7 @@ def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, pro
 
 
 def config_of(cell: Cell, folder: Path | None, *, progress: bool) -> TrainConfig:
-    """Return the settings of a training: the recipe's, the method's, and the cell's own."""
+    """Return the settings of a training: the cell's own, the method's, and the recipe's where the method has none."""
     region, parameters = cell.trained_region, dict(cell.parameters)
     return TrainConfig(
         alpha=region.alpha,
@@ -221,18 +221,18 @@ def config_of(cell: Cell, folder: Path | None, *, progress: bool) -> TrainConfig
         out=None if folder is None else str(folder),
         tensorboard=False,
         progress=progress,
-        **RECIPES[cell.recipe].settings,
-        **METHODS[cell.method].settings,
+        **{**RECIPES[cell.recipe].settings, **METHODS[cell.method].settings},
     )
 
 
 def new_network(cell: Cell, backbone: Backbone) -> nn.Module:
     """Return a network whose weights follow from the cell's seed alone; global random numbers stay as they are."""
+    recipe = RECIPES[cell.recipe]
     # Networks are made on the processor. The generators of GPUs are left alone, which would open a context on each.
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(cell.seed)
-        network = backbone()
-    return Mirrored(network) if RECIPES[cell.recipe].mirrored else network
+        network = backbone(**recipe.network)
+    return Mirrored(network) if recipe.mirrored else network
 
 
 class BestEpoch(NamedTuple):
