@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit demo bench-speed bench-quality bench-overhead bench-images bench-recipes bench-boosting clean
+.PHONY: test lint types unit dist demo bench-speed bench-quality bench-overhead bench-images bench-recipes bench-boosting clean
 
 test: lint types unit
 
@@ -24,6 +24,15 @@ types: .venv/installed
 
 unit: .venv/installed
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2  # a thread a process: with more they would wait for each other
+
+# Wheel and sdist, the wheel made from the sdist; then the wheel without extras in an environment of its own.
+dist: .venv/installed
+	rm -rf dist .venv-dist
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/pip install --quiet -c constraints.txt dist/*.whl
+	.venv-dist/bin/python -W error tests/installed.py
+	rm -rf .venv-dist
 
 # Losses side by side on data that scikit-learn brings along; writes demo/report.html.
 demo: .venv/installed
@@ -59,4 +68,4 @@ bench-quality: .venv-peers/installed
 	.venv-peers/bin/python benchmarks/quality.py --data-dir $(DATA) $(ARGS)
 
 clean:
-	rm -rf .venv .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-dist .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,79 +1,58 @@
-"""Maximise and measure the Two-way Partial AUC. The public names, nothing else.
+"""Measure, maximise and certify the Two-way Partial AUC. The public names, nothing else.
 
-Names are imported when first used, so ``import tpauc`` and the metrics need NumPy alone and start at once.
+Names are imported when first used, so ``import tpauc`` and the metrics need NumPy and SciPy alone and start at once.
+The stub ``__init__.pyi`` says where each name is defined: type checkers read it, and so does this module.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
+import ast
+from importlib import import_module, resources
 from typing import Any
 
-_MODULE_OF = {
-    "Advice": "classifiers.advice",
-    "Anchored": "losses.rank_weighting",
-    "CheckpointError": "training",
-    "ClassBalancedCrossEntropy": "losses.baselines",
-    "ClassBalancedFocal": "losses.baselines",
-    "Evaluation": "training",
-    "Exponential": "losses.weighting",
-    "FitResult": "training",
-    "FocalLoss": "losses.baselines",
-    "HardExampleSampler": "samplers",
-    "Hinge": "losses.surrogates",
-    "MinimaxTPAUCLoss": "losses.minimax",
-    "Polynomial": "losses.weighting",
-    "Region": "region",
-    "ReweightedCrossEntropy": "losses.baselines",
-    "SquareAUCLoss": "losses.tpauc_loss",
-    "SquaredHinge": "losses.surrogates",
-    "StratifiedBatchSampler": "samplers",
-    "TPAUCBooster": "classifiers.boosting.booster",
-    "TPAUCClassifier": "classifiers.tpauc_classifier",
-    "TPAUCLoss": "losses.tpauc_loss",
-    "TrainConfig": "training",
-    "TrainingDivergedError": "training",
-    "TrainingInterrupted": "training",
-    "TruncatedLoss": "losses.baselines",
-    "TwoWayPartialAUC": "metrics.torchmetric",
-    "Uniform": "losses.weighting",
-    "WarmUp": "losses.tpauc_loss",
-    "Weighting": "losses.weighting",
-    "advise": "classifiers.advice",
-    "auc_score": "metrics.area",
-    "compare_tpauc": "metrics.intervals",
-    "descent_ascent": "losses.minimax",
-    "empirical_risks": "losses.tpauc_loss",
-    "evaluate": "training",
-    "fit": "training",
-    "lightgbm_metric": "classifiers.boosting.metric",
-    "lightgbm_objective": "classifiers.boosting.objective",
-    "load_checkpoint": "training",
-    "opauc_score": "metrics.area",
-    "operating_point": "metrics.intervals",
-    "plot_roc": "reporting",
-    "plot_scores": "reporting",
-    "plot_training": "reporting",
-    "report": "reporting",
-    "save_checkpoint": "training",
-    "tpauc_interval": "metrics.intervals",
-    "tpauc_score": "metrics.area",
-    "tpauc_scorer": "classifiers.tpauc_classifier",
-    "tpr_dependent_opauc": "metrics.area",
-    "two_way_partial_auc": "metrics.torchmetric",
-    "xgboost_metric": "classifiers.boosting.metric",
-    "xgboost_objective": "classifiers.boosting.objective",
+__version__ = "0.1.0"
+
+# The extra that brings what a room needs; the longest name that fits counts.
+_EXTRA_OF_ROOM = {
+    "metrics.torchmetric": "torch",
+    "losses": "torch",
+    "samplers": "torch",
+    "training": "train",
+    "classifiers": "sklearn",
+    "classifiers.boosting": "lightgbm",
+    "reporting": "report",
 }
 
-__all__ = list(_MODULE_OF)
-__version__ = "0.1.0"
+
+def _modules_by_name() -> dict[str, str]:
+    """Return the module of each public name, as the stub has it."""
+    stub = ast.parse((resources.files(__name__) / "__init__.pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+_MODULE_OF = _modules_by_name()
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'tpauc' has no attribute {name!r}")
-    value = getattr(import_module(f"tpauc.{_MODULE_OF[name]}"), name)
+    module = _MODULE_OF[name]
+    try:
+        value = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise _missing(error, name, module.removeprefix("tpauc.")) from error
     globals()[name] = value
     return value
+
+
+def _missing(error: ModuleNotFoundError, name: str, module: str) -> ModuleNotFoundError:
+    """Return the error that says which extra brings what ``name`` needs."""
+    rooms = [room for room in _EXTRA_OF_ROOM if f"{module}.".startswith(f"{room}.")]
+    if not rooms or str(error.name).partition(".")[0] == __name__:
+        return error
+    extra = _EXTRA_OF_ROOM[max(rooms, key=len)]
+    message = f"tpauc.{name} needs {error.name}, which is not installed; run: pip install 'tpauc[{extra}]'"
+    return ModuleNotFoundError(message, name=error.name)
 
 
 def __dir__() -> list[str]:

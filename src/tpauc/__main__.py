@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 
+from tpauc import __version__
+
 
 def main() -> None:
     """Run the command line."""
+    if sys.argv[1:] == ["--version"]:  # needs none of the extras
+        print(f"tpauc {__version__}")
+        return
     try:
         from tpauc.cli import main as cli
     except ModuleNotFoundError as error:

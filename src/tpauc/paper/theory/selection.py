@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy import optimize
 
-from tpauc._validation import BoolArray, FloatArray, check_count, check_number, check_scores, import_extra
+from tpauc._validation import BoolArray, FloatArray, check_count, check_number, check_scores
 
 
 def top_k(hardness: npt.ArrayLike, k: int) -> FloatArray:
@@ -57,7 +58,6 @@ def selected_by_linear_programme(hardness: npt.ArrayLike, k: int) -> FloatArray:
     True
     """
     values, count = _checked(hardness, k)
-    optimize = import_extra("scipy.optimize", "sklearn")
     # linprog minimises.
     solution = optimize.linprog(-values, A_ub=np.ones((1, values.size)), b_ub=[count], bounds=(0.0, 1.0))
     if solution.status != 0:
