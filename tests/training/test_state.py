@@ -1,13 +1,9 @@
-"""A run that is stopped, killed or starved of disk space goes on, and ends as if nothing had happened."""
+"""A run that is resumed is bit-equal to one that was not interrupted; what does not fit is refused."""
 
-import os
 import random
 import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -15,40 +11,11 @@ from tpauc.losses.baselines import ReweightedCrossEntropy
 from tpauc.losses.minimax import MinimaxTPAUCLoss
 from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss
 from tpauc.losses.weighting import Polynomial
-from tpauc.training import TrainingInterrupted, checkpoints, fit
-from tpauc.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint
-from tpauc.training.run_folder import RunFolder
-from training_runs import (
-    assert_bit_equal,
-    network,
-    numbers_of,
-    problem,
-    run,
-    settings,
-    start,
-    train,
-    train_quietly,
-    train_with_file_limit,
-    wait_for,
-)
+from tpauc.training import CheckpointError, TrainingInterrupted, fit, load_checkpoint, save_checkpoint
+from tpauc.training._state import preserved_random_state, random_state, seed_all, set_random_state
+from training_runs import Interrupting, assert_bit_equal, network, numbers_of, problem, settings, train
 
-KILLS = 10
-
-
-class Interrupting:
-    """A transform that draws random numbers, and sends a signal at its n-th call."""
-
-    def __init__(self, at):
-        self.at, self.calls = at, 0
-
-    def __call__(self, inputs, generator):
-        self.calls += 1
-        if self.calls == self.at:
-            signal.raise_signal(signal.SIGTERM)
-        return inputs + 0.1 * torch.randn(inputs.shape, generator=generator)
-
-
-# --------------------------------------------------------------------------------------------------------- bit-equal
+# ------------------------------------------------------------------------------------------------------------ bit-equal
 
 
 @pytest.mark.parametrize(
@@ -106,8 +73,6 @@ class Noisy(torch.utils.data.Dataset):
         return len(self.labels)
 
     def __getitem__(self, row):
-        import numpy as np
-
         noise = torch.randn(()) + random.gauss(0, 1) + np.random.standard_normal()  # noqa: NPY002
         return problem()[0][0][row] + 0.1 * noise, self.labels[row]
 
@@ -143,152 +108,26 @@ def test_more_epochs_go_on_from_the_end(tmp_path):
     assert_bit_equal(numbers_of(tmp_path / "grown"), numbers_of(tmp_path / "straight"))
 
 
-# ------------------------------------------------------------------------------------------------------ kill, signals
+def draw(generator):
+    numbers = [random.random(), random.gauss(0, 1), np.random.random(), np.random.standard_normal()]  # noqa: NPY002
+    return [*numbers, *torch.rand(3).tolist(), *torch.rand(3, generator=generator).tolist()]
 
 
-def test_killed_ten_times_at_random_moments(tmp_path):
-    options = {"epochs": 12, "checkpoint_steps": 1, "tensorboard": True}
-    run(train_quietly, tmp_path / "log", epochs=1)  # the server imports what it needs
-    begun = time.monotonic()
-    assert run(train_quietly, tmp_path / "log", out=tmp_path / "straight", **options) == 0
-    whole = time.monotonic() - begun
-    moments = random.Random(0)
-    steps = []
-    for _ in range(KILLS):
-        process = start(train_quietly, tmp_path / "log", out=tmp_path / "killed", **options)
-        process.join(moments.uniform(0.0, whole / 8))
-        process.kill()
-        process.join()
-        assert process.exitcode == -signal.SIGKILL, (tmp_path / "log").read_text()
-        if (tmp_path / "killed" / "last.ckpt").exists():
-            state = RunFolder(tmp_path / "killed").load()
-            steps.append(state["progress"]["total_steps"])
-    assert run(train_quietly, tmp_path / "log", out=tmp_path / "killed", **options) == 0
-    assert_bit_equal(numbers_of(tmp_path / "killed"), numbers_of(tmp_path / "straight"))
-    assert steps == sorted(steps)
-    assert len(set(steps)) > 2, "the kills came before anything was trained"
-    assert not list((tmp_path / "killed").glob("*.tmp"))
+def test_random_numbers_go_on_where_they_were_saved():
+    generator = torch.Generator()
+    with preserved_random_state():
+        seed_all(generator, 7, 1)
+        draw(generator)  # leaves the second half of a pair of Gaussian numbers behind
+        state = random_state(generator)
+        expected = draw(generator)
+        draw(generator)
+        set_random_state(state, generator)
+        assert draw(generator) == expected
+        seed_all(generator, 1, 7)
+        assert draw(generator) != expected
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_from_outside_saves_and_says_how_to_resume(tmp_path, number, code):
-    options = {"epochs": 100_000, "checkpoint_steps": 5}
-    process = start(train_quietly, tmp_path / "log", out=tmp_path / "run", **options)
-    wait_for(tmp_path / "run" / "last.ckpt", process)
-    os.kill(process.pid, number)
-    process.join(60)
-    assert process.exitcode == code
-    log = (tmp_path / "log").read_text()
-    assert f"Interrupted by {signal.Signals(number).name} in epoch" in log
-    assert "to resume, run the same again (resume='auto')" in log
-    assert load_checkpoint(tmp_path / "run" / "last.ckpt")["state"]["progress"]["total_steps"] > 0
-
-
-SCRIPT = """
-import sys
-import torch
-from training_runs import train
-torch.set_num_threads(1)
-train(out=sys.argv[1], epochs=100_000, checkpoint_steps=5)
-"""
-
-
-def test_ctrl_c_ends_a_script_without_a_traceback(tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPT)
-    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "run")]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-    while not (tmp_path / "run" / "last.ckpt").exists():
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Interrupted by SIGINT" in errors
-    assert "Traceback" not in errors
-
-
-# ---------------------------------------------------------------------------------------------------- disk and folder
-
-
-def test_a_full_disk_is_a_clear_error_and_the_last_checkpoint_is_intact(tmp_path, monkeypatch):
-    original, calls = os.fsync, []
-
-    def full(descriptor):
-        calls.append(descriptor)
-        if len(calls) > 12:
-            raise OSError(28, "No space left on device")
-        original(descriptor)
-
-    monkeypatch.setattr(checkpoints.os, "fsync", full)
-    with pytest.raises(OSError, match="No space left on device; the former file is intact"):
-        train(out=tmp_path, checkpoint_steps=1)
-    monkeypatch.undo()
-    assert RunFolder(tmp_path).load()["progress"]["total_steps"] > 0
-    assert not list(tmp_path.glob("*.tmp"))
-    train(out=tmp_path)
-    train(out=tmp_path / "straight")
-    assert_bit_equal(numbers_of(tmp_path), numbers_of(tmp_path / "straight"))
-
-
-def test_files_that_follow_from_the_last_checkpoint_are_written_when_the_run_is_resumed(tmp_path, monkeypatch):
-    original = os.replace
-
-    def all_but_the_best(source, target):
-        if Path(target).name == "best.ckpt":
-            raise OSError(28, "No space left on device")
-        original(source, target)
-
-    with monkeypatch.context() as broken:
-        broken.setattr(checkpoints.os, "replace", all_but_the_best)
-        with pytest.raises(OSError, match="No space left"):
-            train(out=tmp_path, epochs=1)
-    folder = RunFolder(tmp_path)
-    assert folder.last.exists()
-    assert not folder.best.exists()
-    train(out=tmp_path, epochs=1)
-    assert load_checkpoint(folder.best)["epoch"] == 1
-    assert len(folder.history.read_text().splitlines()) == 2
-
-
-def test_what_a_killed_process_left_half_written_is_removed(tmp_path):
-    (tmp_path / ".last.ckpt.0123456789abcdef.tmp").write_bytes(b"half of")
-    (tmp_path / "last.ckpt.tmp").write_bytes(b"of the user")
-    train(out=tmp_path, epochs=1)
-    assert [path.name for path in tmp_path.glob("*.tmp")] == ["last.ckpt.tmp"]
-
-
-def test_a_write_that_really_fails_half_way(tmp_path):
-    train(out=tmp_path / "run", epochs=1)
-    before = (tmp_path / "run" / "last.ckpt").read_bytes()
-    code = run(train_with_file_limit, tmp_path / "error", len(before) - 1, out=tmp_path / "run", epochs=2)
-    assert code == 3
-    assert "cannot write" in (tmp_path / "error").read_text()
-    assert "the former file is intact" in (tmp_path / "error").read_text()
-    assert (tmp_path / "run" / "last.ckpt").read_bytes() == before
-    assert not list((tmp_path / "run").glob("*.tmp"))
-
-
-def test_a_folder_that_cannot_be_made(tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OSError, match=r"the folder .*file/run cannot be made"):
-        train(out=tmp_path / "file" / "run")
-
-
-def test_two_runs_in_one_folder(tmp_path):
-    process = start(train_quietly, tmp_path / "log", out=tmp_path / "run", epochs=100_000, checkpoint_steps=5)
-    try:
-        wait_for(tmp_path / "run" / "last.ckpt", process)
-        with pytest.raises(BlockingIOError, match="another process is training in the folder"):
-            train(out=tmp_path / "run", epochs=100_000)
-    finally:
-        process.kill()
-        process.join()
-    with pytest.raises(TrainingInterrupted):
-        train(out=tmp_path / "run", epochs=100_000, transform=Interrupting(1))
-
-
-# ------------------------------------------------------------------------------------------------- what is not resumed
+# -------------------------------------------------------------------------------------------------- what is not resumed
 
 
 def test_resume_never_leaves_a_checkpoint_alone(tmp_path):
@@ -347,7 +186,7 @@ def test_a_run_goes_on_with_another_kind_of_device(tmp_path):
     """The state of a generator of a GPU has another form; here a checkpoint pretends to come from one."""
     train(out=tmp_path, epochs=1)
     saved = load_checkpoint(tmp_path / "last.ckpt")
-    saved["state"]["random"][0] |= {"device": "cuda", "generator": torch.zeros(16, dtype=torch.uint8)}
+    saved["random"][0] |= {"device": "cuda", "generator": torch.zeros(16, dtype=torch.uint8)}
     save_checkpoint(tmp_path / "last.ckpt", saved)
     assert len(train(out=tmp_path, epochs=2).history) == 2
 
@@ -358,7 +197,7 @@ def test_a_run_goes_on_with_another_kind_of_device(tmp_path):
         (lambda path: path.write_bytes(path.read_bytes()[:-1]), "is damaged"),
         (lambda path: path.write_bytes(b"something else"), "is not a checkpoint of this package"),
         (lambda path: save_checkpoint(path, {"model": {}}), "is a checkpoint, but not the state of a training run"),
-        (lambda path: save_checkpoint(path, {"kind": "training run", "state": {}}), "does not fit the model"),
+        (lambda path: save_checkpoint(path, {"kind": "training run"}), "does not fit the model"),
     ],
 )
 def test_a_file_that_is_damaged_or_foreign(tmp_path, spoil, message):
