@@ -104,7 +104,7 @@ def test_every_truncation_is_noticed(tmp_path):
     whole = path.read_bytes()
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        with pytest.raises(CheckpointError, match=r"damaged" if length >= 46 else "not a checkpoint"):
+        with pytest.raises(CheckpointError, match="damaged" if length >= 46 else "not a checkpoint"):
             load_checkpoint(path)
 
 
@@ -128,8 +128,8 @@ def test_damage_that_torch_and_zip_archives_do_not_notice(tmp_path):
     number, directory = bytearray(whole), bytearray(whole)
     number[whole.index(STATE["weight"].numpy().tobytes()) + 4] ^= 1
     assert not torch.equal(torch.load(io.BytesIO(number), weights_only=True)["weight"], STATE["weight"])
-    # The directory of the archive names each record again; 8 bytes before the name are its attributes. With the one of
-    # a folder torch returns uninitialised memory.
+    # The directory of the archive names each record again, with its attributes 8 bytes before the name. If they say
+    # that the record is a folder, torch returns uninitialised memory.
     directory[whole.rindex(b"archive/data/0") - 8] ^= 0x10
     assert zipfile.ZipFile(io.BytesIO(directory)).testzip() is None
     for damaged in (number, directory):
@@ -167,7 +167,7 @@ def test_a_file_of_torch_save_alone_has_no_checksum(tmp_path):
     (tmp_path / "buffered.pt").write_bytes(_saved_by_torch(STATE))
     with pytest.raises(CheckpointError, match="is not a checkpoint of this package: save_checkpoint did not write it"):
         load_checkpoint(tmp_path / "named.pt")
-    with pytest.raises(CheckpointError, match=r"its contents do not match its checksum \(cut short, or altered\)"):
+    with pytest.raises(CheckpointError, match=r"or torch\.save alone has written it"):
         load_checkpoint(tmp_path / "buffered.pt")
 
 

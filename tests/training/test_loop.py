@@ -119,7 +119,7 @@ def test_without_validation_data_there_are_no_scores():
 def test_called_before_the_checkpoint_that_holds_the_epoch(tmp_path):
     notes = Notes(tmp_path)
     train_with_hook(notes, out=tmp_path, checkpoint_steps=1)
-    # A checkpoint after each step: at the end of an epoch the last one stands in it, not behind it.
+    # A checkpoint is written after each step: at the end of an epoch the last one belongs to that epoch.
     assert [(epoch, saved) for epoch, saved, _, _ in notes.rows] == [(1, 0), (2, 1), (3, 2), (4, 3)]
 
 
@@ -158,7 +158,7 @@ class Spoils(SquareAUCLoss):
         if self.calls != self.at:
             return value
         if self.what == "gradient":
-            # The root of 0 is 0, its derivative infinite; what comes out is finite.
+            # The root of 0 is 0 and its derivative infinite; the loss stays finite.
             return value + torch.sqrt(0.0 * logits.sum())
         return value * float(self.what)
 

@@ -31,7 +31,7 @@ def test_the_first_that_is_not_finite_is_found(losses, data):
     at = data.draw(st.integers(0, len(losses) - 1))
     recorder = StepRecorder([("other", nn.Parameter(torch.zeros(1))), ("weight", weight)])
     for step, loss in enumerate(losses):
-        # From the first fault on everything is NaN, as in a real run.
+        # Everything after the first fault is NaN, as in a real run.
         loss_is_bad = (kind == "loss" and step >= at) or (kind == "gradient" and step > at)
         weight.grad = torch.full((2,), math.nan if kind != "none" and step >= at else 1e30)
         recorder.record(torch.tensor(math.nan if loss_is_bad else loss))
@@ -60,7 +60,7 @@ def test_the_parameters_that_have_a_gradient_may_change_from_step_to_step():
         parameters["third"].grad = torch.tensor([1.0, math.inf])
         recorder.record(torch.tensor(1.0))
         for _ in range(steps_ago):
-            # Other parameters by the time of the poll: they are not blamed.
+            # At the time of the poll other parameters have a gradient; they are not blamed.
             parameters["first"].grad, parameters["third"].grad = torch.ones(2), None
             recorder.record(torch.tensor(1.0))
         with pytest.raises(NonFiniteError, match="the gradient of 'third' is inf") as found:
@@ -140,7 +140,7 @@ def test_checkpoints_by_time_and_at_the_end_of_epochs_that_can_afford_it():
     timer = RunTimer(60.0, None, seconds=100.0, steps=40, clock=clock)
     assert timer.next_poll == 41
     assert timer.seconds() == 100.0
-    assert timer.save_is_due(40, epoch_ended=True)  # the first costs nothing that is known
+    assert timer.save_is_due(40, epoch_ended=True)  # the cost of the first is not known yet
     timer.saved(40, cost=0.01)
     clock.now = 0.4
     assert not timer.save_is_due(50, epoch_ended=True)

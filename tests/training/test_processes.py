@@ -68,7 +68,7 @@ def test_a_signal_that_is_not_answered_is_delivered_at_the_end():
         signal.signal(signal.SIGTERM, former)
 
 
-def test_every_one_is_noted_where_a_parent_hands_them_on():
+def test_every_signal_is_recorded_where_a_parent_forwards_them():
     handed = []
     with StopSignals(handed.append, record_all=True) as stop:
         for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
@@ -150,7 +150,7 @@ def test_the_loss_curve_of_two_processes_is_that_of_one(tmp_path, name, precisio
     assert run(record, tmp_path / "two", name, out=tmp_path / "run2", **two) == 0
     one, first, second = curve(tmp_path / "one-0"), curve(tmp_path / "two-0"), curve(tmp_path / "two-1")
     assert len(one) == len(first) == len(second) > 20
-    # What is left is the order of sums, a few 1e-7 in float32. The saddle function is a difference of terms about 1.
+    # The difference comes from the order of sums, a few 1e-7 in float32. The saddle function subtracts terms about 1.
     tolerance = 1e-6 if precision == "32-true" else 1e-12
     size = one.clamp_min(1.0) if name == "minimax" else one
     for several in (first, second):

@@ -13,7 +13,7 @@ from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss
 from tpauc.losses.weighting import Polynomial
 from tpauc.training import CheckpointError, TrainingInterrupted, fit, load_checkpoint, save_checkpoint
 from tpauc.training._state import preserved_random_state, random_state, seed_all, set_random_state
-from training_runs import Interrupting, assert_bit_equal, network, numbers_of, problem, settings, train
+from training_runs import Interrupting, Pairs, assert_bit_equal, network, numbers_of, problem, settings, train
 
 # ------------------------------------------------------------------------------------------------------------ bit-equal
 
@@ -64,21 +64,9 @@ def test_bit_equality_can_fail(tmp_path):
         assert_bit_equal(numbers_of(tmp_path / "one"), numbers_of(tmp_path / "other"))
 
 
-class Noisy(torch.utils.data.Dataset):
-    """Examples whose reading draws on torch's, NumPy's and Python's global generators."""
-
-    labels = problem()[0][1]
-
-    def __len__(self):
-        return len(self.labels)
-
-    def __getitem__(self, row):
-        noise = torch.randn(()) + random.gauss(0, 1) + np.random.standard_normal()  # noqa: NPY002
-        return problem()[0][0][row] + 0.1 * noise, self.labels[row]
-
-
 def test_random_numbers_of_a_data_set_go_on_as_well(tmp_path):
-    data, validation = Noisy(), problem()[1]
+    training_data, validation = problem()
+    data = Pairs(training_data, labelled=True, noisy=True)
     config = {name: settings(out=tmp_path / name, epochs=1, batch_size=110) for name in ("straight", "halting")}
     fit(network(), data, validation, SquareAUCLoss(), config["straight"])
     with pytest.raises(TrainingInterrupted):

@@ -131,7 +131,10 @@ def _check_intact(raw: bytes, path: object) -> None:
     if not marked and raw[30:46] != b"archive/data.pkl":
         raise CheckpointError(f"{path} is not a checkpoint of this package: save_checkpoint did not write it")
     if not marked or hashlib.sha256(memoryview(raw)[:-64]).hexdigest().encode() != raw[-64:]:
-        raise CheckpointError(f"{path} is damaged: its contents do not match its checksum (cut short, or altered)")
+        raise CheckpointError(
+            f"{path} is damaged: its contents do not match its checksum (cut short or altered), "
+            "or torch.save alone has written it"
+        )
 
 
 def _check_plain(value: Any, where: str) -> None:
