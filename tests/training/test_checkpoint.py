@@ -17,7 +17,7 @@ import torch
 
 from tpauc.training import TrainingInterrupted, checkpoint
 from tpauc.training.checkpoint import RunFolder, load_checkpoint, save_checkpoint
-from tpauc.training.errors import CheckpointError
+from tpauc.training.exceptions import CheckpointError
 from training_runs import (
     Interrupting,
     assert_bit_equal,

@@ -20,7 +20,7 @@ from tpauc.losses.tpauc_loss import TPAUCLoss
 from tpauc.losses.weighting import Polynomial
 from tpauc.training import TrainConfig, TrainingDivergedError, TrainingInterrupted, evaluate, fit
 from tpauc.training._processes import StopSignals, starts_processes
-from tpauc.training.errors import interrupted
+from tpauc.training.exceptions import interrupted
 from training_runs import (
     assert_bit_equal,
     network,

@@ -8,7 +8,7 @@
 | `data` | tensors or a ``Dataset`` as batches of rows |
 | `evaluation` | `evaluate`; scores of a model, and the metrics on them |
 | `checkpoint` | `save_checkpoint`, `load_checkpoint`, the folder of a run |
-| `errors` | the exceptions |
+| `exceptions` | what training raises |
 | `_loop` | epochs, steps, validation, checkpoints |
 | `_state` | everything that a resumed run needs: model, optimiser, sampler, progress, random numbers |
 | `_monitor` | checks for NaN, the timer of checkpoints, the progress line, TensorBoard |
@@ -17,8 +17,8 @@
 
 from tpauc.training.checkpoint import load_checkpoint, save_checkpoint
 from tpauc.training.config import TrainConfig
-from tpauc.training.errors import CheckpointError, TrainingDivergedError, TrainingInterrupted
 from tpauc.training.evaluation import Evaluation, evaluate
+from tpauc.training.exceptions import CheckpointError, TrainingDivergedError, TrainingInterrupted
 from tpauc.training.fitting import FitResult, fit
 
 __all__ = [

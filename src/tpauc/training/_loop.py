@@ -21,8 +21,8 @@ from tpauc.training._processes import StopSignals, largest_over_processes, on_fi
 from tpauc.training._state import RunState, Task
 from tpauc.training.checkpoint import RunFolder
 from tpauc.training.data import Examples, on_device
-from tpauc.training.errors import CheckpointError, TrainingDivergedError, interrupted
 from tpauc.training.evaluation import measure, scores_over_processes
+from tpauc.training.exceptions import CheckpointError, TrainingDivergedError, interrupted
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

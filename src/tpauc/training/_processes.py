@@ -27,7 +27,7 @@ import torch.multiprocessing as mp
 from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException, start_processes
 
 from tpauc.training.config import TrainConfig
-from tpauc.training.errors import TrainingDivergedError, TrainingInterrupted, interrupted
+from tpauc.training.exceptions import TrainingDivergedError, TrainingInterrupted, interrupted
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

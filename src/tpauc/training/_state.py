@@ -25,7 +25,7 @@ from torch import nn
 from tpauc.training._monitor import first_not_finite
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import Examples
-from tpauc.training.errors import CheckpointError
+from tpauc.training.exceptions import CheckpointError
 from tpauc.training.setup import make_loss, make_optimizer, make_sampler, rate_factor
 
 if TYPE_CHECKING:

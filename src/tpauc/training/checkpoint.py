@@ -37,7 +37,7 @@ from typing import Any
 import torch
 
 from tpauc._files import FileLock, remove_leftovers, write_atomically
-from tpauc.training.errors import CheckpointError
+from tpauc.training.exceptions import CheckpointError
 
 _MARK = b"tpauc-checkpoint 2 sha256 "
 _COMMENT_LENGTH = len(_MARK) + 64

@@ -34,7 +34,7 @@ from tpauc.training._state import EpochHook, Progress, Task, Transform, preserve
 from tpauc.training.checkpoint import RunFolder
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import Data, as_examples
-from tpauc.training.errors import TrainingDivergedError, TrainingInterrupted
+from tpauc.training.exceptions import TrainingDivergedError, TrainingInterrupted
 from tpauc.training.setup import make_fabric, make_loss
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ from tpauc.paper.experiments.results import Result, key_of
 from tpauc.region import Region
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import as_examples, on_device
-from tpauc.training.errors import CheckpointError
 from tpauc.training.evaluation import scores_of
+from tpauc.training.exceptions import CheckpointError
 from tpauc.training.fitting import fit
 
 Backbone = Callable[..., nn.Module]

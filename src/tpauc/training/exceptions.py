@@ -18,7 +18,7 @@ class CheckpointError(ValueError):
     ...     load_checkpoint(file.name)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    tpauc.training.errors.CheckpointError: ... is not a checkpoint of this package: save_checkpoint did not write it
+    tpauc.training.exceptions.CheckpointError: ... is not a checkpoint of this package: save_checkpoint did not write it
     """
 
 
