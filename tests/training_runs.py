@@ -1,23 +1,26 @@
-"""A small training problem, and processes to run it in that start at once.
+"""A small training problem, and processes that start at once to run it in.
 
-The processes are forked from a server that has imported everything already (importing torch and Fabric takes seconds),
-and from nothing else: forking the test process itself, with its threads, could hang.
+The processes are forked from a server that has already imported everything, because importing torch and Fabric takes
+seconds. Forking the test process itself, with its threads, could hang.
 """
 
 import multiprocessing
 import os
+import random
 import resource
+import signal
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
+from torch.utils.data import Dataset
 
 from tpauc.losses.tpauc_loss import TPAUCLoss
 from tpauc.losses.weighting import Polynomial
-from tpauc.training import TrainConfig, fit
-from tpauc.training.checkpoints import load_checkpoint
+from tpauc.training import TrainConfig, fit, load_checkpoint
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tpauc.training", "lightning_fabric", "torch.utils.tensorboard", "training_runs"])
@@ -32,7 +35,7 @@ def problem(n=330, n_features=4):
 
 
 def network(*, dropout=True, n_features=4):
-    """Return a small network whose weights are always the same; dropout draws on torch's generator."""
+    """Return a small network whose weights are always the same; dropout draws from torch's generator."""
     model = nn.Sequential(
         nn.Linear(n_features, 8), nn.ReLU(), nn.Dropout(0.2) if dropout else nn.Identity(), nn.Linear(8, 1)
     )
@@ -43,13 +46,50 @@ def network(*, dropout=True, n_features=4):
     return model
 
 
+def weights(model):
+    """Return all parameters of a model as one flat tensor."""
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+class Pairs(Dataset):
+    """The data, example by example; each read draws from the global generators if ``noisy``."""
+
+    def __init__(self, data, *, labelled=False, noisy=False):
+        self.inputs, self.targets = data
+        self.noisy = noisy
+        if labelled:
+            self.labels = self.targets.tolist()
+
+    def __len__(self):
+        return len(self.inputs)
+
+    def __getitem__(self, row):
+        noise = 0.0
+        if self.noisy:
+            noise = 0.1 * (torch.randn(()) + random.gauss(0, 1) + np.random.standard_normal())  # noqa: NPY002
+        return self.inputs[row] + noise, self.targets[row]
+
+
 def jitter(inputs, generator):
     """Augment a batch."""
     return inputs + 0.1 * torch.randn(inputs.shape, generator=generator)
 
 
+class Interrupting:
+    """A transform that draws random numbers, and sends a signal at its n-th call."""
+
+    def __init__(self, at):
+        self.at, self.calls = at, 0
+
+    def __call__(self, inputs, generator):
+        self.calls += 1
+        if self.calls == self.at:
+            signal.raise_signal(signal.SIGTERM)
+        return jitter(inputs, generator)
+
+
 def settings(**options):
-    """Return a configuration for runs of seconds, silent."""
+    """Return a configuration for silent runs of a few seconds."""
     quick = {"alpha": 0.5, "beta": 0.5, "epochs": 4, "batch_size": 33, "lr": 0.05, "progress": False}
     return TrainConfig(**{**quick, "tensorboard": False, **options})
 
@@ -62,8 +102,8 @@ def train(loss=None, transform=jitter, dropout=True, **options):
 
 
 def numbers_of(out):
-    """Return all of the last checkpoint that must not depend on interruptions, flat by name."""
-    state = load_checkpoint(Path(out) / "last.ckpt")["state"]
+    """Return everything in the last checkpoint that must not depend on interruptions, flat by name."""
+    state = load_checkpoint(Path(out) / "last.ckpt")
     state["progress"].pop("seconds")
     for row in [*state["history"], *([state["best"]["metrics"]] if state["best"] else [])]:
         row.pop("seconds", None)  # the best row is one of the history

@@ -25,7 +25,7 @@ from tpauc.paper.experiments.search import (
 )
 from tpauc.region import Region
 from tpauc.training import TrainingDivergedError
-from tpauc.training.interruption import interrupted
+from tpauc.training.exceptions import interrupted
 from training_runs import start
 
 REGION = (Region(0.5, 0.5),)

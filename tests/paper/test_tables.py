@@ -29,7 +29,7 @@ from tpauc.paper.experiments.results import COLUMNS
 from tpauc.paper.experiments.running import ScoreFolder, config_of, new_network
 from tpauc.paper.experiments.tables import TableFolder
 from tpauc.region import Region
-from tpauc.training.run_folder import RunFolder
+from tpauc.training.checkpoint import RunFolder
 from tpauc.training.setup import make_sampler
 from training_runs import run, start, wait_for
 

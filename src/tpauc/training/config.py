@@ -1,9 +1,9 @@
-"""All settings of a training run, in one place: checked when made, stored as JSON beside the run."""
+"""`TrainConfig`: all settings of a training run, checked when made, and stored as JSON in the folder of the run."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -28,8 +28,8 @@ STRATEGIES = ("auto", "ddp", "ddp_spawn", "ddp_fork")
 PRECISIONS = ("32-true", "64-true", "16-mixed", "bf16-mixed")
 RESUME = ("auto", "never")
 
-# What may differ when a run goes on: how long, where, and how it is shown, but nothing that enters its numbers.
-_FREE_TO_CHANGE = (
+# A resumed run may change how long it trains, where it runs and what it shows, but nothing that enters its numbers.
+_MAY_CHANGE_ON_RESUME = (
     *("epochs", "patience", "time_limit", "accelerator", "devices", "nodes", "strategy", "eval_batch_size", "workers"),
     *("out", "resume", "checkpoint_seconds", "checkpoint_steps", "tensorboard", "progress"),
 )
@@ -42,63 +42,63 @@ class TrainConfig:
     Parameters
     ----------
     alpha, beta : float
-        The region, each in (0, 1]: validation measures TPAUC in it and keeps the best model by that.
+        The region, each in (0, 1]. The model with the best validation TPAUC in it is kept.
     epochs : int, default=50
         Passes over the training data.
     batch_size : int, default=128
-        Examples in a step, of all processes together.
+        Examples per step, over all processes together.
     ratio : (float, float) or None, default=(1, 10)
         Positives to negatives in a batch. None keeps the ratio of the training data.
     hard_examples : {"none", "negatives", "both"}, default="none"
-        After the warm-up train only on the share ``beta`` of the negatives with the highest scores, or also on only the
-        share ``alpha`` of the positives with the lowest; chosen anew before each epoch, as the paper's truncated
-        baselines do.
+        After the warm-up, train only on the share ``beta`` of the negatives with the highest scores; with "both" also
+        only on the share ``alpha`` of the positives with the lowest scores. They are selected before every epoch, as
+        in the paper's truncated baselines.
     optimizer : {"sgd", "adam", "adamw", "minimax"}, default="sgd"
-        "sgd" has Nesterov momentum. "minimax" is descent-ascent, and is needed by `MinimaxTPAUCLoss`.
+        "minimax" is descent-ascent with momentum; `MinimaxTPAUCLoss` needs it.
     lr : float, default=1e-3
         Learning rate of the model.
     dual_lr : float, optional
         Learning rate of the variables ``a`` (descent) and ``b`` (ascent) of `MinimaxTPAUCLoss`; ``lr`` by default.
     momentum, nesterov : float, bool, default=0.9, True
-        Of "sgd" and "minimax".
+        Momentum of "sgd" and "minimax", and whether it is Nesterov's.
     weight_decay : float, default=1e-5
-        Of the model's weights.
+        Weight decay of the model's parameters.
     schedule : {"exponential", "cosine", "constant"}, default="exponential"
-        How learning rates change after each epoch: times ``decay``, along half a cosine to 0 at the end, or not at all.
+        How learning rates change after each epoch: multiplied by ``decay``, along half a cosine down to 0, or not.
     decay : float, default=0.99
         Factor of the exponential schedule, in (0, 1].
     warmup_epochs : int, default=0
         Epochs of ordinary AUC optimisation (`SquareAUCLoss`) before the loss given to ``fit``.
     patience : int, optional
-        Stop after so many epochs without a better validation TPAUC.
+        Stop after this number of epochs without a better validation TPAUC.
     time_limit : float, optional
-        Stop after so many seconds of training, earlier sessions of a resumed run included.
+        Stop after this number of seconds of training, including earlier sessions of a resumed run.
     seed : int, default=0
-        Decides batches, augmentation and dropout.
+        Seed of batches, augmentation and dropout.
     accelerator : str, default="auto"
-        Fabric's "cpu", "cuda", "mps", ...; "auto" takes what there is.
+        Fabric's "cpu", "cuda", "mps", ...; "auto" takes the best one available.
     devices, nodes : int, default=1
-        Processes on each machine, machines.
+        Number of processes per machine, number of machines.
     strategy : {"auto", "ddp", "ddp_spawn", "ddp_fork"}, default="auto"
-        How several processes come about. "ddp_spawn" starts them within the call of ``fit``: all that is given to it
-        must be picklable, and a script needs ``if __name__ == "__main__":``. "ddp_fork" needs neither and works in a
+        How several processes are started. "ddp_spawn" starts them within the call of ``fit``: all its arguments must
+        be picklable, and a script needs ``if __name__ == "__main__":``. "ddp_fork" needs neither and works in a
         notebook, as long as neither CUDA nor several threads have been used before. "ddp" runs the whole script once
-        more for each, or joins what ``torchrun`` or SLURM has started. "auto" is "ddp" under such a launcher or with
-        several machines, and "ddp_spawn" otherwise.
+        per process, or joins the processes that ``torchrun`` or SLURM has started. "auto" is "ddp" under such a
+        launcher or with several machines, and "ddp_spawn" otherwise.
     precision : {"32-true", "64-true", "16-mixed", "bf16-mixed"}, default="32-true"
-        Of the model; losses and metrics are never below float32.
+        Precision of the model; losses and metrics are computed at least in float32.
     eval_batch_size : int, default=256
-        Examples at a time where scores are computed without gradient.
+        Examples per batch where scores are computed without gradient.
     workers : int, default=0
-        Processes that read examples of a ``Dataset`` ahead, for each training process.
+        Processes that read examples of a ``Dataset`` ahead, per training process.
     out : str or path, optional
         Folder of the run: checkpoints, logs and this configuration. None writes nothing.
     resume : {"auto", "never"}, default="auto"
-        "auto" goes on from the last checkpoint in ``out`` if there is one. "never" wants a folder without one.
+        "auto" resumes from the last checkpoint in ``out`` if there is one. "never" raises an error if there is one.
     checkpoint_seconds : float, default=60.0
-        Longest time between two checkpoints, also within an epoch.
+        Longest time between two checkpoints, within an epoch too.
     checkpoint_steps : int, optional
-        Also save after so many steps.
+        Save also after every such number of steps.
     tensorboard, progress : bool, default=True
         Write TensorBoard files to ``out``; show progress on stderr.
 
@@ -148,14 +148,20 @@ class TrainConfig:
     def __post_init__(self) -> None:
         for name, check in _CHECKS.items():
             value = getattr(self, name)
-            if value is not None or name not in _MAY_BE_NONE:
+            if value is not None or name not in _OPTIONAL:
                 object.__setattr__(self, name, check(value, name))
-        _check_momentum(self.momentum, self.nesterov)
-        _check_strategy(self.strategy, self.nodes)
+        if self.momentum >= 1.0:
+            raise ValueError(f"momentum must be below 1, got {self.momentum!r}")
+        if self.nesterov and self.momentum == 0.0:
+            raise ValueError(f"nesterov=True needs a momentum above 0, got {self.momentum!r}")
+        if self.nodes > 1 and self.strategy in ("ddp_spawn", "ddp_fork"):
+            raise ValueError(
+                f"strategy={self.strategy!r} starts processes on one machine, got nodes={self.nodes}; use 'ddp'"
+            )
 
     @property
     def region(self) -> Region:
-        """The corner of the ROC plot in which models are compared."""
+        """The region of the ROC plane in which models are compared."""
         return Region(self.alpha, self.beta)
 
     def to_json(self) -> str:
@@ -173,12 +179,15 @@ class TrainConfig:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TrainConfig:
         """Return a configuration with these settings; an unknown field is an error."""
-        _check_fields(values, [field.name for field in fields(cls)], "TrainConfig")
+        known = [field.name for field in fields(cls)]
+        if unknown := sorted(set(values) - set(known)):
+            names = ", ".join(map(repr, unknown))
+            raise ValueError(f"TrainConfig has no field {names}; its fields are {', '.join(known)}")
         return cls(**values)
 
     def numeric_settings(self) -> dict[str, Any]:
-        """Return the settings that decide the numbers of a run, which must not change when it is resumed."""
-        settings = {name: value for name, value in asdict(self).items() if name not in _FREE_TO_CHANGE}
+        """Return the settings that enter the numbers of a run; they must not change when it is resumed."""
+        settings = {name: value for name, value in asdict(self).items() if name not in _MAY_CHANGE_ON_RESUME}
         if self.schedule == "cosine":
             settings["epochs"] = self.epochs
         return settings
@@ -192,7 +201,7 @@ def _at_least(least: int) -> Callable[[Any, str], int]:
     return lambda value, name: check_count(value, name, at_least=least)
 
 
-_MAY_BE_NONE = ("ratio", "dual_lr", "patience", "time_limit", "out", "checkpoint_steps")
+_OPTIONAL = ("ratio", "dual_lr", "patience", "time_limit", "out", "checkpoint_steps")
 _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "alpha": check_share,
     "beta": check_share,
@@ -226,25 +235,3 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "tensorboard": check_flag,
     "progress": check_flag,
 }
-
-
-def _check_fields(given: Collection[str], known: Collection[str], what: str) -> None:
-    """Raise if a mapping for ``what`` has a key that is not a field of it."""
-    if unknown := sorted(set(given) - set(known)):
-        raise ValueError(f"{what} has no field {', '.join(map(repr, unknown))}; its fields are {', '.join(known)}")
-
-
-def _check_momentum(momentum: float, nesterov: bool) -> float:
-    """Return ``momentum`` in [0, 1), above 0 where Nesterov's step needs one."""
-    number = check_non_negative(momentum, "momentum")
-    if number >= 1.0:
-        raise ValueError(f"momentum must be below 1, got {momentum!r}")
-    if nesterov and number == 0.0:
-        raise ValueError(f"nesterov=True needs a momentum above 0, got {momentum!r}")
-    return number
-
-
-def _check_strategy(strategy: str, nodes: int) -> None:
-    """Raise if processes on several machines are to be started from one of them."""
-    if nodes > 1 and strategy in ("ddp_spawn", "ddp_fork"):
-        raise ValueError(f"strategy={strategy!r} starts processes on one machine, got nodes={nodes}; use 'ddp'")

@@ -1,17 +1,29 @@
-"""How good a model is in the region: exact TPAUC, OPAUC and AUC of its scores on a data set."""
+"""Scores of a model on a data set, and the metrics on them: exact TPAUC, OPAUC, AUC, and the risks of the bound."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 import torch
+import torch.distributed as dist
 from torch import nn
 
-from tpauc._validation import check_count, check_module
+from tpauc._validation import BoolArray, check_count, check_logit_count, check_module
+from tpauc.losses._objective import PairObjective
+from tpauc.losses.distributed import gather_columns
+from tpauc.losses.tpauc_loss import WarmUp, empirical_risks
+from tpauc.losses.weighting import Uniform, Weighting
 from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
 from tpauc.region import Region
-from tpauc.training.data import Data, as_examples, on_device, scores_of
+from tpauc.training.config import TrainConfig
+from tpauc.training.data import Data, Examples, as_examples, on_device
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 
 @dataclass(frozen=True)
@@ -44,13 +56,13 @@ def evaluate(model: nn.Module, data: Data, *, alpha: float, beta: float, batch_s
     Parameters
     ----------
     model : nn.Module
-        Makes a logit of each input. Used in evaluation mode on the device it is on, and left in the mode it was in.
+        Returns one logit per input. It is used in evaluation mode on its device, and left in the mode it was in.
     data : (inputs, labels) or Dataset
         Two tensors, or a map-style data set of pairs.
     alpha, beta : float
         The region, each in (0, 1].
     batch_size : int, default=1024
-        Examples at a time.
+        Examples per batch.
 
     Returns
     -------
@@ -73,3 +85,123 @@ def evaluate(model: nn.Module, data: Data, *, alpha: float, beta: float, batch_s
         forward=lambda inputs: model(on_device(inputs, device)),
     )
     return Evaluation.of(examples.positive, scores.numpy(), region)
+
+
+# -------------------------------------------------------------------------------------------------------------- scores
+
+
+@torch.no_grad()
+def scores_of(
+    model: nn.Module,
+    examples: Examples,
+    *,
+    batch_size: int,
+    rows: range | None = None,
+    workers: int = 0,
+    forward: Callable[[Any], torch.Tensor] | None = None,
+) -> torch.Tensor:
+    """Return the logits of consecutive rows as a flat tensor on the CPU, float32 or float64.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Used in evaluation mode; every submodule is left in the mode it was in.
+    examples, batch_size, rows, workers
+        Which rows (all by default), and how many at a time.
+    forward : callable, optional
+        Computes logits from inputs with ``model``, for example on another device; ``model`` itself by default.
+    """
+    rows = range(len(examples.positive)) if rows is None else rows
+    logits: list[torch.Tensor] = []
+    with evaluating(model):
+        for inputs in examples.in_order(rows, batch_size, workers=workers):
+            output = (forward or model)(inputs)
+            flat = check_logit_count(output, min(batch_size, len(rows) - batch_size * len(logits)))
+            logits.append(flat if flat.dtype == torch.float64 else flat.float())
+    return torch.cat(logits).cpu() if logits else torch.empty(0)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Put a model in evaluation mode, and afterwards every submodule back in the mode it was in."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def scores_over_processes(fabric: Fabric, model: nn.Module, examples: Examples, config: TrainConfig) -> torch.Tensor:
+    """Return the logits of all rows, in order, on the CPU of every process; each process computes a block of rows.
+
+    ``model`` is the bare model. A wrapper that communicates at every batch would wait forever where another process has
+    fewer batches.
+    """
+
+    def forward(inputs: Any) -> torch.Tensor:
+        precision = fabric.strategy.precision
+        with precision.forward_context():
+            logits: torch.Tensor = model(precision.convert_input(on_device(inputs, fabric.device)))
+        return logits
+
+    several = fabric.world_size > 1
+    if several:
+        # Each process has its own BatchNorm statistics; the model that is saved has those of the first process.
+        for buffer in model.buffers():
+            dist.broadcast(buffer, src=0)
+    rows = block_of(len(examples.positive), fabric.global_rank, fabric.world_size)
+    own = scores_of(
+        model, examples, batch_size=config.eval_batch_size, rows=rows, workers=config.workers, forward=forward
+    )
+    joined, _ = gather_columns(own.to(fabric.device), several)
+    return joined.cpu()
+
+
+def block_of(n_rows: int, part: int, parts: int) -> range:
+    """Return the rows of one of ``parts`` consecutive blocks whose sizes differ by at most 1.
+
+    Examples
+    --------
+    >>> [block_of(5, part, 3) for part in range(3)]
+    [range(0, 1), range(1, 3), range(3, 5)]
+    """
+    return range(part * n_rows // parts, (part + 1) * n_rows // parts)
+
+
+# ------------------------------------------------------------------------------------------------------------- metrics
+
+
+def measure(scores: torch.Tensor, positive: BoolArray, loss: nn.Module, region: Region) -> dict[str, float]:
+    """Return TPAUC, OPAUC and AUC, and the three risks of the paper's bound.
+
+    The risks always have the square surrogate, so that they take O(n) and can be compared between losses. The relaxed
+    risk has the weighting of the loss, or the uniform one if the loss has none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tpauc import SquareAUCLoss
+    >>> scores, positive = torch.tensor([2.0, 0.0, 0.5, -2.0]), np.array([True, True, False, False])
+    >>> list(measure(scores, positive, SquareAUCLoss(), Region(0.5, 0.5)))
+    ['tpauc', 'opauc', 'auc', 'relaxed_risk', 'truncated_risk', 'zero_one_risk']
+    """
+    risks = empirical_risks(
+        scores,
+        torch.from_numpy(positive),
+        *_weightings(loss),
+        alpha=region.alpha,
+        beta=region.beta,
+        across_processes=False,
+    )
+    measured = asdict(Evaluation.of(positive, scores.numpy(), region))
+    return {**measured, **{f"{name}_risk": value for name, value in risks._asdict().items()}}
+
+
+def _weightings(loss: nn.Module) -> tuple[Weighting, Weighting]:
+    trained = loss.then if isinstance(loss, WarmUp) else loss
+    objective = getattr(trained, "objective", None)
+    if isinstance(objective, PairObjective):
+        return objective.positive, objective.negative
+    return Uniform(), Uniform()

@@ -1,17 +1,17 @@
-"""Train a model for a region: `fit`, on one machine or several, and `evaluate`.
+"""Train a model for a region: `fit`, on one machine or several.
 
 An epoch passes over stratified batches (`tpauc.samplers`), then measures exact TPAUC, OPAUC and AUC and the three risks
-of the paper's bound on the validation data. The model with the best validation TPAUC is kept, of equal ones the first.
+of the paper's bound on the validation data. The model with the best validation TPAUC is kept; of equal ones, the first.
 
-Several processes share each batch: the losses of this package are those of the whole batch, so the course of training
+Several processes share each batch. The losses of this package are those of the whole batch, so the course of training
 does not depend on the number of processes. ``TrainConfig(devices=2)`` starts two of them within the call. A script that
 calls ``fit`` may also be started by a launcher, on one machine or on each of several:
 
     torchrun --nproc-per-node 2 train.py                                                   # devices=2
     torchrun --nproc-per-node 2 --nnodes 2 --rdzv-endpoint HOST:29500 train.py             # devices=2, nodes=2
 
-There ``fit`` returns in every process, with the same result, and the processes stay joined: a loss that is called
-afterwards is again that of all of them. Only the first process writes files, so the machines need no common disk.
+``fit`` then returns the same result in every process, and the processes stay joined: a loss that is called afterwards
+is again the loss over all of them. Only the first process writes files, so the machines need no common disk.
 Needs the extra ``tpauc[train]``.
 """
 
@@ -28,16 +28,14 @@ import torch.distributed as dist
 from torch import nn
 
 from tpauc._validation import check_module, check_trainable, import_extra
+from tpauc.training._loop import TrainingLoop
+from tpauc.training._processes import StopSignals, leave_group_at_exit, run_in_processes, starts_processes
+from tpauc.training._state import EpochHook, Progress, Task, Transform, preserved_random_state
+from tpauc.training.checkpoint import RunFolder
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import Data, as_examples
-from tpauc.training.interruption import StopSignals, TrainingInterrupted
-from tpauc.training.launching import leave_at_exit, make_fabric, run_in_processes, starts_processes
-from tpauc.training.loop import TrainingLoop
-from tpauc.training.random_state import callers_random_state_kept
-from tpauc.training.run_folder import RunFolder
-from tpauc.training.run_state import EpochHook, Progress, Task, Transform, progress_of, why_ended
-from tpauc.training.setup import make_loss
-from tpauc.training.vital_signs import TrainingDivergedError
+from tpauc.training.exceptions import TrainingDivergedError, TrainingInterrupted
+from tpauc.training.setup import make_fabric, make_loss
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -50,7 +48,7 @@ class FitResult:
     Attributes
     ----------
     model : nn.Module
-        The model given, with the best weights (without validation data the last ones).
+        The model given, with the best weights (without validation data, the last ones).
     history : list of dict
         For each epoch: ``epoch``, ``step`` (steps so far), ``loss`` (mean over its steps), ``lr``; measured on the
         validation data ``tpauc``, ``opauc``, ``auc``, ``relaxed_risk``, ``truncated_risk``, ``zero_one_risk``; and
@@ -97,22 +95,22 @@ def fit(
     Parameters
     ----------
     model : nn.Module
-        Makes a logit of each input, of shape ``(n,)`` or ``(n, 1)``. It is trained in training mode; of a model given
-        in that mode the submodules that are in evaluation mode (frozen BatchNorm) stay in theirs.
+        Returns one logit per input, of shape ``(n,)`` or ``(n, 1)``. It is trained in training mode. If it is given in
+        training mode, submodules in evaluation mode (frozen BatchNorm) stay in evaluation mode.
     train, validation : (inputs, labels) or Dataset
-        Two tensors with a row for each example, which are indexed a batch at a time, or a map-style data set of pairs
+        Two tensors with one example per row, which are indexed one batch at a time, or a map-style data set of pairs
         ``(input, label)``. Labels are 0/1 or -1/1. Without validation data (None) the last model is kept.
     loss : nn.Module
-        Called as ``loss(logits, labels)``, for one `TPAUCLoss`.
+        Called as ``loss(logits, labels)``, for example a `TPAUCLoss`.
     config : TrainConfig
         All other settings.
     transform : callable, optional
-        Called as ``transform(inputs, generator)`` on every training batch, on its device, for one to augment it. Draw
-        random numbers from ``generator`` and a resumed run goes on with the same ones.
+        Called as ``transform(inputs, generator)`` on every training batch, on its device, for example to augment it.
+        If it draws its random numbers from ``generator``, a resumed run goes on with the same ones.
     on_epoch : callable, optional
         Called as ``on_epoch(epoch, model, validation_scores)`` at the end of every epoch (counted from 1), in every
-        process, before the checkpoint that holds it: what it writes about an epoch is there when the run goes on
-        after that epoch, and an epoch that is trained once more is handed over once more. The scores are logits.
+        process. The scores are logits. The call comes before the checkpoint of the epoch is written: a run that resumes
+        after an epoch has made the call for it, and an epoch that is trained again is reported again.
 
     Returns
     -------
@@ -127,13 +125,13 @@ def fit(
     CheckpointError
         If the checkpoint to resume from is foreign, damaged, or of another model.
     OSError
-        If the folder cannot be written; the last checkpoint in it stays as it was.
+        If the folder cannot be written; the last checkpoint in it is unchanged.
 
     Notes
     -----
-    Random numbers are drawn from torch's, NumPy's and Python's global generators, seeded by ``config.seed`` and
-    afterwards put back to where they were. A run that is resumed is bit-equal to one that was not interrupted on a CPU,
-    with as many processes; with ``workers`` only if reading an example draws no random numbers.
+    Random numbers are drawn from torch's, NumPy's and Python's global generators, which are seeded by ``config.seed``
+    and restored afterwards. On a CPU, with the same number of processes, a resumed run is bit-equal to an uninterrupted
+    one; with ``workers`` only if reading an example draws no random numbers.
 
     Examples
     --------
@@ -146,8 +144,8 @@ def fit(
     >>> result.ended, len(result.history), evaluate(result.model, (inputs, labels), alpha=0.5, beta=0.5).auc
     ('epochs', 3, 1.0)
     """
-    with callers_random_state_kept():
-        task = _checked(model, train, validation, loss, config, transform, on_epoch)
+    with preserved_random_state():
+        task = _checked_task(model, train, validation, loss, config, transform, on_epoch)
         progress = _train_in_new_processes(task) if starts_processes(config) else _train_here(task)
     if progress.best is not None:
         model.load_state_dict(progress.best["model"])
@@ -155,13 +153,12 @@ def fit(
         model=model,
         history=progress.history,
         best_epoch=None if progress.best is None else progress.best["epoch"],
-        # A run that has neither reached its last epoch nor lost patience was ended by the clock.
-        ended=why_ended(progress, config) or "time limit",
+        ended=progress.end_reason(config) or "time limit",
         folder=None if config.out is None else RunFolder(config.out),
     )
 
 
-def _checked(
+def _checked_task(
     model: nn.Module,
     train: Data,
     validation: Data | None,
@@ -178,7 +175,8 @@ def _checked(
     for name, function in (("transform", transform), ("on_epoch", on_epoch)):
         if function is not None and not callable(function):
             raise TypeError(f"{name} must be callable, got {function!r}")
-    _check_patience(config.patience, validation is not None)
+    if config.patience is not None and validation is None:
+        raise ValueError(f"patience={config.patience} needs validation data, got validation=None")
     import_extra("lightning_fabric", "train")
     if config.out is not None and config.tensorboard:
         import_extra("tensorboard", "train")
@@ -192,10 +190,10 @@ def _checked(
 
 
 def _train_here(task: Task) -> Progress:
-    """Train in this process, alone or together with others that run the same."""
+    """Train in this process, alone or together with others that a launcher has started."""
     fabric = make_fabric(task.config, started_here=False)
     try:
-        leave_at_exit()
+        leave_group_at_exit()
         with StopSignals() as stop:
             progress: Progress = fabric.launch(lambda launched: _train(launched, task, stop))
             return progress
@@ -206,7 +204,7 @@ def _train_here(task: Task) -> Progress:
 
 
 def _train_in_new_processes(task: Task) -> Progress:
-    """Train in processes started for it, which leave the result in the folder of the run."""
+    """Train in new processes, which leave the result in the folder of the run."""
     config = task.config
     with tempfile.TemporaryDirectory() as temporary:
         out = temporary if config.out is None else config.out
@@ -221,17 +219,17 @@ def _train_in_new_processes(task: Task) -> Progress:
                 print(error, file=sys.stderr)
             raise
         state = RunFolder(out).load()
-        assert state is not None, "the processes ended well, so the first has saved"
+        assert state is not None, "the processes ended without an error, so the first has saved"
     if config.precision == "64-true":
         task.model.double()
     task.model.load_state_dict(state["model"])
     make_loss(task.loss, config).load_state_dict(state["loss"])
-    return progress_of(state)
+    return Progress.from_state(state)
 
 
 def _train_in_new_process(stop: StopSignals, task: Task) -> None:
     logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
-    # What comes from another process shares its memory; each trains a model of its own.
+    # Tensors from another process share its memory; each process trains its own model.
     own = task._replace(model=copy.deepcopy(task.model), loss=copy.deepcopy(task.loss))
     make_fabric(task.config, started_here=True).launch(lambda launched: _train(launched, own, stop))
     dist.destroy_process_group()
@@ -241,9 +239,3 @@ def _train(fabric: Fabric, task: Task, stop: StopSignals) -> Progress:
     loop = TrainingLoop(fabric, task, stop)
     loop.run()
     return loop.state.progress
-
-
-def _check_patience(patience: int | None, has_validation: bool) -> None:
-    """Raise if a run is to wait for a better validation TPAUC and has no validation data."""
-    if patience is not None and not has_validation:
-        raise ValueError(f"patience={patience} needs validation data, got validation=None")

@@ -1,23 +1,50 @@
-"""What `tpauc.TrainConfig` names, as objects: the loss with its warm-up, optimiser, learning rates, sampler."""
+"""What `tpauc.TrainConfig` names, as objects: Fabric, the loss with its warm-up, optimiser, learning rates, sampler."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from typing import Any
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from tpauc._validation import BoolArray
+from tpauc._validation import BoolArray, import_extra
 from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
 from tpauc.losses.tpauc_loss import SquareAUCLoss, WarmUp
 from tpauc.samplers import HardExampleSampler, StratifiedBatchSampler
 from tpauc.training.config import TrainConfig
 
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+
+def make_fabric(config: TrainConfig, *, started_here: bool) -> Fabric:
+    """Return Fabric for this process, which `tpauc.fit` has started itself if ``started_here``."""
+    fabric = import_extra("lightning_fabric", "train")
+    _check_world_size(config.devices * config.nodes, os.environ)
+    several = config.devices * config.nodes > 1 or config.strategy != "auto"
+    made: Fabric = fabric.Fabric(
+        accelerator=config.accelerator,
+        devices=config.devices,
+        num_nodes=config.nodes,
+        strategy="ddp" if several else "auto",
+        precision=config.precision,
+        plugins=[fabric.plugins.environments.LightningEnvironment()] if started_here else None,
+    )
+    return made
+
+
+def _check_world_size(processes: int, environment: Mapping[str, str]) -> None:
+    """Raise if ``torchrun`` has started a number of processes other than ``processes``."""
+    started = environment.get("WORLD_SIZE")
+    if "TORCHELASTIC_RUN_ID" in environment and started is not None and int(started) != processes:
+        raise ValueError(f"torchrun has started {started} processes, but devices * nodes is {processes}")
+
 
 def make_loss(loss: nn.Module, config: TrainConfig) -> nn.Module:
-    """Return ``loss``, after the epochs of ordinary AUC optimisation that ``config`` asks for.
+    """Return ``loss``, preceded by ordinary AUC optimisation for ``config.warmup_epochs``.
 
     Examples
     --------
@@ -28,12 +55,13 @@ def make_loss(loss: nn.Module, config: TrainConfig) -> nn.Module:
     """
     if config.warmup_epochs == 0:
         return loss
-    _check_single_warmup(isinstance(loss, WarmUp), config.warmup_epochs)
+    if isinstance(loss, WarmUp):
+        raise ValueError(f"loss is a WarmUp already; warmup_epochs must then be 0, got {config.warmup_epochs}")
     return WarmUp(SquareAUCLoss(), loss, config.warmup_epochs)
 
 
 def make_optimizer(model: nn.Module, loss: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    """Return the optimiser for the parameters of ``model``, and of ``loss`` if that is a minimax form.
+    """Return the optimiser of the parameters of ``model``, and of ``loss`` if it is a minimax form.
 
     Examples
     --------
@@ -43,26 +71,30 @@ def make_optimizer(model: nn.Module, loss: nn.Module, config: TrainConfig) -> to
     'Adam'
     """
     minimax = [module for module in loss.modules() if isinstance(module, MinimaxTPAUCLoss)]
+    if config.optimizer == "minimax" and len(minimax) != 1:
+        raise ValueError(f"optimizer='minimax' needs a MinimaxTPAUCLoss, found {len(minimax)} in loss")
+    if config.optimizer != "minimax" and minimax:
+        raise ValueError(f"a MinimaxTPAUCLoss needs optimizer='minimax', got {config.optimizer!r}")
     loss_parameters = [name for name, _ in loss.named_parameters()]
-    _check_optimizer_fits(config.optimizer, len(minimax), loss_parameters)
+    if not minimax and loss_parameters:
+        raise ValueError(f"loss has parameters that no optimizer here would move: {', '.join(loss_parameters)}")
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    with_momentum: dict[str, Any] = {"momentum": config.momentum, "nesterov": config.nesterov}
+    common: dict[str, Any] = {"lr": config.lr, "weight_decay": config.weight_decay}
+    momentum: dict[str, Any] = {"momentum": config.momentum, "nesterov": config.nesterov}
     if config.optimizer == "minimax":
         dual_lr = config.lr if config.dual_lr is None else config.dual_lr
-        return descent_ascent(
-            model, minimax[0], lr=config.lr, dual_lr=dual_lr, weight_decay=config.weight_decay, **with_momentum
-        )
+        return descent_ascent(model, minimax[0], dual_lr=dual_lr, **common, **momentum)
     if config.optimizer == "sgd":
-        return torch.optim.SGD(parameters, lr=config.lr, weight_decay=config.weight_decay, **with_momentum)
+        return torch.optim.SGD(parameters, **common, **momentum)
     if config.optimizer == "adam":
-        return torch.optim.Adam(parameters, lr=config.lr, weight_decay=config.weight_decay)
-    return torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay)
+        return torch.optim.Adam(parameters, **common)
+    return torch.optim.AdamW(parameters, **common)
 
 
 def rate_factor(config: TrainConfig, epoch: int) -> float:
-    """Return what the learning rates are multiplied by in an epoch, counted from 0.
+    """Return the factor of all learning rates in an epoch, counted from 0.
 
-    In closed form, so that a resumed run needs nothing but the number of the epoch.
+    It is in closed form, so that a resumed run needs only the number of the epoch.
 
     Examples
     --------
@@ -95,19 +127,3 @@ def make_sampler(positive: BoolArray, config: TrainConfig) -> StratifiedBatchSam
         return StratifiedBatchSampler(positive, **common)
     alpha = config.alpha if config.hard_examples == "both" else 1.0
     return HardExampleSampler(positive, alpha=alpha, beta=config.beta, **common)
-
-
-def _check_single_warmup(loss_warms_up: bool, warmup_epochs: int) -> None:
-    """Raise if a loss that has a warm-up of its own is to get another."""
-    if loss_warms_up and warmup_epochs:
-        raise ValueError(f"loss is a WarmUp already; warmup_epochs must then be 0, got {warmup_epochs}")
-
-
-def _check_optimizer_fits(optimizer: str, n_minimax: int, loss_parameters: Collection[str]) -> None:
-    """Raise if the optimiser would not move the parameters of the loss, or finds none to move by ascent."""
-    if optimizer == "minimax" and n_minimax != 1:
-        raise ValueError(f"optimizer='minimax' needs a MinimaxTPAUCLoss, found {n_minimax} in loss")
-    if optimizer != "minimax" and n_minimax:
-        raise ValueError(f"a MinimaxTPAUCLoss needs optimizer='minimax', got {optimizer!r}")
-    if not n_minimax and loss_parameters:
-        raise ValueError(f"loss has parameters that no optimizer here would move: {', '.join(loss_parameters)}")

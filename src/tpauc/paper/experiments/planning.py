@@ -17,9 +17,9 @@ from tpauc.paper.experiments.provenance import machine
 from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.paper.experiments.results import Result
 from tpauc.paper.experiments.running import Backbone, config_of, new_network
-from tpauc.training.data import as_examples, evaluating
-from tpauc.training.launching import make_fabric
-from tpauc.training.setup import make_loss, make_optimizer, make_sampler
+from tpauc.training.data import as_examples
+from tpauc.training.evaluation import evaluating
+from tpauc.training.setup import make_fabric, make_loss, make_optimizer, make_sampler
 
 _TIMED = 2
 

@@ -33,9 +33,10 @@ from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.paper.experiments.request_data import sizes_of
 from tpauc.paper.experiments.results import Result, key_of
 from tpauc.region import Region
-from tpauc.training.checkpoints import CheckpointError
 from tpauc.training.config import TrainConfig
-from tpauc.training.data import as_examples, on_device, scores_of
+from tpauc.training.data import as_examples, on_device
+from tpauc.training.evaluation import scores_of
+from tpauc.training.exceptions import CheckpointError
 from tpauc.training.fitting import fit
 
 Backbone = Callable[..., nn.Module]

@@ -31,7 +31,7 @@ from tpauc.paper.experiments.cells import Cell, Request, parameters_text, region
 from tpauc.paper.experiments.parameters import EXPONENT_GRID, GAMMA_GRID, WARMUP_GRID
 from tpauc.paper.experiments.request_data import RequestData, Say
 from tpauc.paper.experiments.running import Backbone, best_epoch, train_cell
-from tpauc.training.vital_signs import TrainingDivergedError
+from tpauc.training.exceptions import TrainingDivergedError
 
 TAU_GRID = (0.03, 0.1, 0.3, 1.0)  # from nearly the exact selection to weights within a factor of 2
 _SECONDS_TO_WAIT, _LONGEST_WAIT = 1.0, 60

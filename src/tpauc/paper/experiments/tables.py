@@ -28,7 +28,7 @@ from tpauc.paper.experiments.rendering import as_markdown
 from tpauc.paper.experiments.request_data import RequestData, Say
 from tpauc.paper.experiments.results import Result, ResultsFile, key_of
 from tpauc.paper.experiments.running import Backbone, ScoreFolder, UnusableRunError, result_of, train_cell
-from tpauc.training.vital_signs import TrainingDivergedError
+from tpauc.training.exceptions import TrainingDivergedError
 
 
 @dataclass

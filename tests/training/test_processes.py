@@ -1,9 +1,11 @@
-"""Training in several processes is training in one, with the same global batch."""
+"""Training in several processes is training in one, with the same global batch; signals stop it cleanly."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,9 @@ from tpauc.losses.minimax import MinimaxTPAUCLoss
 from tpauc.losses.rank_weighting import Anchored
 from tpauc.losses.tpauc_loss import TPAUCLoss
 from tpauc.losses.weighting import Polynomial
-from tpauc.training import TrainingDivergedError, evaluate, fit
+from tpauc.training import TrainConfig, TrainingDivergedError, TrainingInterrupted, evaluate, fit
+from tpauc.training._processes import StopSignals, starts_processes
+from tpauc.training.exceptions import interrupted
 from training_runs import (
     assert_bit_equal,
     network,
@@ -29,6 +33,80 @@ from training_runs import (
     train_quietly,
     wait_for,
 )
+
+# -------------------------------------------------------------------------------------------------------------- signals
+
+
+def signalled_twice(heard):
+    with StopSignals() as stop:
+        signal.raise_signal(signal.SIGINT)
+        assert (stop.requested, heard) == (signal.SIGINT, [])
+        signal.raise_signal(signal.SIGINT)
+        raise interrupted(stop.requested, "in epoch 1", None)
+
+
+def test_a_second_signal_acts_as_before_and_an_answered_one_is_not_repeated():
+    heard = []
+    former = signal.signal(signal.SIGINT, lambda *_: heard.append("before"))
+    try:
+        with pytest.raises(KeyboardInterrupt, match="Interrupted by SIGINT in epoch 1"):
+            signalled_twice(heard)
+    finally:
+        signal.signal(signal.SIGINT, former)
+    assert heard == ["before"]
+
+
+def test_a_signal_that_is_not_answered_is_delivered_at_the_end():
+    heard = []
+    former = signal.signal(signal.SIGTERM, lambda *_: heard.append("before"))
+    try:
+        with StopSignals():
+            signal.raise_signal(signal.SIGTERM)
+            assert heard == []
+        assert heard == ["before"]
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def test_every_signal_is_recorded_where_a_parent_forwards_them():
+    handed = []
+    with StopSignals(handed.append, record_all=True) as stop:
+        for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+            signal.raise_signal(number)
+    assert handed == [signal.SIGINT, signal.SIGINT, signal.SIGTERM]
+    assert stop.requested == signal.SIGTERM
+
+
+def test_other_threads_are_left_alone():
+    before = signal.getsignal(signal.SIGINT)
+    seen = []
+
+    def work():
+        with StopSignals() as stop:
+            seen.append((signal.getsignal(signal.SIGINT), stop.requested))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [(before, 0)]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        interrupted(signal.SIGTERM, "in epoch 1", None),
+        interrupted(signal.SIGINT, "in epoch 1", None),
+        TrainingDivergedError(2, 3, "the loss is nan", None),
+    ],
+)
+def test_errors_can_be_sent_between_processes(error):
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
+    assert isinstance(error, TrainingInterrupted | FloatingPointError)
+
+
+# -------------------------------------------------------------------------------------------------------- two processes
+
 
 LOSSES = {
     "moments": (lambda: TPAUCLoss(Polynomial(3.0)), {}),
@@ -72,7 +150,7 @@ def test_the_loss_curve_of_two_processes_is_that_of_one(tmp_path, name, precisio
     assert run(record, tmp_path / "two", name, out=tmp_path / "run2", **two) == 0
     one, first, second = curve(tmp_path / "one-0"), curve(tmp_path / "two-0"), curve(tmp_path / "two-1")
     assert len(one) == len(first) == len(second) > 20
-    # What is left is the order of sums, a few 1e-7 in float32. The saddle function is a difference of terms about 1.
+    # The difference comes from the order of sums, a few 1e-7 in float32. The saddle function subtracts terms about 1.
     tolerance = 1e-6 if precision == "32-true" else 1e-12
     size = one.clamp_min(1.0) if name == "minimax" else one
     for several in (first, second):
@@ -159,7 +237,24 @@ def test_what_is_validated_is_the_model_that_is_kept(tmp_path):
     assert found == pytest.approx(validated, abs=1e-12)
 
 
-# -------------------------------------------------------------------------------------------------- ways to start them
+# --------------------------------------------------------------------------------------------------- ways to start them
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "expected"),
+    [
+        ({}, {}, False),
+        ({"devices": 2}, {}, True),
+        ({"devices": 2}, {"SLURM_PROCID": "0"}, False),
+        ({"devices": 2, "nodes": 2}, {}, False),
+        ({"devices": 2, "strategy": "ddp"}, {}, False),
+        ({"devices": 2, "strategy": "ddp_fork"}, {"LOCAL_RANK": "0"}, True),
+        ({"strategy": "ddp_spawn"}, {}, True),
+    ],
+)
+def test_who_starts_processes(options, environment, expected):
+    assert starts_processes(TrainConfig(alpha=0.3, beta=0.3, **options), environment) is expected
+
 
 SCRIPT = """
 import sys
