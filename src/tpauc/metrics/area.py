@@ -6,9 +6,11 @@ Every ``*_score`` lies in [0, 1] and higher is better. All of them are one idea:
     [s+ > s-] + tie * [s+ == s-],      tie = 1/2, 1 or 0 for ties="half", "optimistic", "pessimistic".
 
 ``"half"`` is what ROC software does; ``"optimistic"`` is the 0-1 loss as the paper writes it. The examples are found by
-selection, O(n), and only the selected ones are put in order: the data are never sorted as a whole. With ties across
-classes at the very border of the region the mean above and the interpolated curve of other software differ: the curve
-cuts a diagonal there, the mean counts each tied pair alike.
+selection, O(n), and only the selected ones are sorted, never the data as a whole. With ties across classes at the very
+border of the region the mean above and the interpolated curve of other software differ: the curve cuts a diagonal
+there, the mean counts each tied pair alike.
+
+`area_in_region` is the same without the checks, for callers inside the package.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from tpauc._validation import (
 )
 from tpauc.region import Region, hard_mass
 
-TIES = {"half": 0.5, "optimistic": 1.0, "pessimistic": 0.0}
+_TIES = {"half": 0.5, "optimistic": 1.0, "pessimistic": 0.0}
 
 
 def tpauc_score(
@@ -75,19 +77,30 @@ def tpauc_score(
     """
     region = Region(alpha, beta)
     check_flag(normalize, "normalize")
-    tie = TIES[check_choice(ties, "ties", TIES)]
+    tie = tie_credit(ties)
     positive, scores = check_labels_and_scores(y_true, y_score)
-    if sample_weight is None:
-        n_positive = int(np.count_nonzero(positive))
-        value = _mean_over_pairs(
-            _lowest(scores.compress(positive), region.hard_positives(n_positive)),
-            _highest_negatives(positive, scores, region.hard_negatives(scores.size - n_positive)),
-            tie,
-        )
-    else:
-        weight = check_sample_weight(sample_weight, positive)
-        value = _weighted_score(positive, scores, weight, region, tie)
+    weight = None if sample_weight is None else check_sample_weight(sample_weight, positive)
+    value = area_in_region(positive, scores, region, tie=tie, weight=weight)
     return value if normalize else value * region.area
+
+
+def area_in_region(
+    positive: BoolArray, scores: FloatArray, region: Region, *, tie: float = 0.5, weight: FloatArray | None = None
+) -> float:
+    """Return :func:`tpauc_score` for arrays that are checked already; a tied pair counts ``tie``."""
+    if weight is not None:
+        return _weighted_area(positive, scores, weight, region, tie)
+    n_positive = int(np.count_nonzero(positive))
+    return _mean_over_pairs(
+        _lowest(scores.compress(positive), region.hard_positives(n_positive)),
+        _highest_negatives(positive, scores, region.hard_negatives(scores.size - n_positive)),
+        tie,
+    )
+
+
+def tie_credit(ties: str) -> float:
+    """Return how much a tied pair counts under the rule ``ties``."""
+    return _TIES[check_choice(ties, "ties", _TIES)]
 
 
 def opauc_score(
@@ -124,7 +137,7 @@ def opauc_score(
     if not 0.0 <= lower < upper:
         raise ValueError(f"min_fpr must be in [0, beta) = [0, {upper}), got {min_fpr!r}")
     check_flag(normalize, "normalize")
-    tie = TIES[check_choice(ties, "ties", TIES)]
+    tie = tie_credit(ties)
     positive_scores, negative_scores = _by_class(*check_labels_and_scores(y_true, y_score))
     n_negative = negative_scores.size
     first = hard_mass(n_negative, lower)
@@ -187,7 +200,7 @@ def tpr_dependent_opauc(
     """
     region = Region(alpha, beta)
     check_flag(normalize, "normalize")
-    tie = TIES[check_choice(ties, "ties", TIES)]
+    tie = tie_credit(ties)
     positive_scores, negative_scores = _by_class(*check_labels_and_scores(y_true, y_score))
     n_positive, n_negative = positive_scores.size, negative_scores.size
     k_positive = region.hard_positives(n_positive)
@@ -255,7 +268,7 @@ def _count(ordered: FloatArray, queries: FloatArray, side: str) -> int:
 # ------------------------------------------------------------------------------------------------ weighted examples
 
 
-def _weighted_score(positive: BoolArray, scores: FloatArray, weight: FloatArray, region: Region, tie: float) -> float:
+def _weighted_area(positive: BoolArray, scores: FloatArray, weight: FloatArray, region: Region, tie: float) -> float:
     positive_scores, negative_scores = _by_class(positive, scores)
     positive_weight, negative_weight = _by_class(positive, weight)
     if _repeats_rows(weight):

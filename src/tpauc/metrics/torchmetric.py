@@ -44,8 +44,8 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
-from tpauc._validation import check_choice, check_class_counts, check_count, check_logits_and_labels
-from tpauc.metrics.area import TIES
+from tpauc._validation import check_class_counts, check_count, check_logits_and_labels
+from tpauc.metrics.area import tie_credit
 from tpauc.region import Region
 
 
@@ -76,7 +76,7 @@ def two_way_partial_auc(scores: Tensor, labels: Tensor, *, alpha: float, beta: f
     tensor(0.2500, dtype=torch.float64)
     """
     region = Region(alpha, beta)
-    tie = TIES[check_choice(ties, "ties", TIES)]
+    tie = tie_credit(ties)
     return _mean_over_hard_pairs(*_by_class(scores, labels), region, tie)
 
 
@@ -125,7 +125,7 @@ class TwoWayPartialAUC(Metric):
         super().__init__(**kwargs)
         self.region = Region(alpha, beta)
         self.bins = None if bins is None else check_count(bins, "bins")
-        self.ties = check_choice(ties, "ties", TIES)
+        self.ties, self._tie = ties, tie_credit(ties)
         self._last_bound = torch.tensor(0.0)
         if self.bins is None:
             self.positive_scores: list[Tensor] | Tensor
@@ -156,7 +156,7 @@ class TwoWayPartialAUC(Metric):
         """Return the value over all batches, of all processes; float64, without dimensions."""
         if self.bins is None:
             positive_scores, negative_scores = self._joined("positive_scores"), self._joined("negative_scores")
-            return _mean_over_hard_pairs(positive_scores, negative_scores, self.region, TIES[self.ties])
+            return _mean_over_hard_pairs(positive_scores, negative_scores, self.region, self._tie)
         value, self._last_bound = _mean_over_binned_pairs(self.positive_counts, self.negative_counts, self.region)
         return value
 

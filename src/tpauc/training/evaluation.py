@@ -8,8 +8,8 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from tpauc._validation import check_count, check_module
-from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
+from tpauc._validation import check_count, check_labels_and_scores, check_module
+from tpauc.metrics.area import area_in_region
 from tpauc.region import Region
 from tpauc.training.data import Data, as_examples, on_device, scores_of
 
@@ -31,11 +31,8 @@ class Evaluation:
     @classmethod
     def of(cls, positive: npt.ArrayLike, scores: npt.ArrayLike, region: Region) -> Evaluation:
         """Measure given scores."""
-        return cls(
-            tpauc=tpauc_score(positive, scores, alpha=region.alpha, beta=region.beta),
-            opauc=opauc_score(positive, scores, beta=region.beta),
-            auc=auc_score(positive, scores),
-        )
+        labels, checked = check_labels_and_scores(positive, scores)
+        return cls(*(area_in_region(labels, checked, r) for r in (region, Region(1.0, region.beta), Region(1.0, 1.0))))
 
 
 def evaluate(model: nn.Module, data: Data, *, alpha: float, beta: float, batch_size: int = 1024) -> Evaluation:
