@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from scored_samples import binormal
+from tpauc.metrics import intervals
 from tpauc.metrics.intervals import IntervalOptions, tpauc_interval
 from tpauc.metrics.operating_points import operating_point
 from tpauc.metrics.summary import summarise
@@ -34,11 +35,10 @@ def test_both_methods_may_meet_in_one_model(monkeypatch):
     assert summary.point == operating_point(y, s, alpha=0.1, beta=0.05)
 
 
-@pytest.mark.parametrize(("methods", "sorts"), [("bootstrap", 0), ("delong", 2)])
-def test_rows_are_sorted_once_for_all_areas(monkeypatch, methods, sorts):
+@pytest.mark.parametrize(("method", "sorts"), [("bootstrap", 0), ("delong", 1)])
+def test_rows_are_sorted_once_for_all_areas(monkeypatch, method, sorts):
     y, s = binormal(np.random.default_rng(0), 200, 2_000, 2.0)
-    sizes, sort = [], np.sort
-    monkeypatch.setattr("tpauc.metrics.intervals.np.sort", lambda values: sizes.append(values.size) or sort(values))
-    monkeypatch.setattr("tpauc.metrics.intervals._by_bootstrap", lambda *_: (0.5, 0.4, 0.6))
-    summarise(y, s, CORNER, IntervalOptions(method=methods))
-    assert len(sizes) == sorts
+    calls, sort = [], intervals._sorted_by_class
+    monkeypatch.setattr(intervals, "_sorted_by_class", lambda *rows: calls.append(rows) or sort(*rows))
+    summarise(y, s, CORNER, IntervalOptions(method=method, n_resamples=99))
+    assert len(calls) == sorts

@@ -26,30 +26,36 @@ from tpauc.region import Region
 
 
 class Influences(NamedTuple):
-    """TPAUC, ``U / k+`` of each hard positive and ``V / k-`` of each hard negative."""
+    """TPAUC, ``U / k+`` of each hard positive, and ``V / k-`` of the hard negatives in runs of equal values."""
 
     tpauc: float
     positives: FloatArray
     negatives: FloatArray
+    run_lengths: npt.NDArray[np.intp]
 
 
 def influences(hard_positives: FloatArray, hard_negatives: FloatArray) -> Influences:
-    """Return the influence of each hard example; both arrays are sorted from the lowest score up."""
+    """Return the influence of each hard example; both arrays are sorted from the lowest score up.
+
+    Takes a search for each positive. All negatives between the same two positives have the same influence.
+    """
     beaten = np.searchsorted(hard_negatives, hard_positives)
     beaten_or_tied = beaten.copy()
     # The two differ only where there are ties; most scores have none.
     tied = np.flatnonzero(hard_negatives[np.minimum(beaten, hard_negatives.size - 1)] == hard_positives)
     beaten_or_tied[tied] = np.searchsorted(hard_negatives, hard_positives[tied], side="right")
     twice_won = beaten + beaten_or_tied
-    # A positive is below the negative at place j if it beats or ties with at most j of them: one search is enough.
-    counts = np.bincount(beaten, minlength=hard_negatives.size + 1)
-    counts += np.bincount(beaten_or_tied, minlength=hard_negatives.size + 1)
-    twice_below = np.cumsum(counts[:-1])
+    # A positive is below the negative at place j if it beats at most j of them, and no higher if it beats or ties with
+    # at most j. So twice the number of positives below a negative, ties counted half, grows by 1 at each of these:
+    edges = np.sort(np.concatenate((beaten, beaten_or_tied)), kind="stable")
+    below_the_lowest = int(np.searchsorted(edges, 0, side="right"))
+    edges = edges[below_the_lowest:]
     twice_pairs = 2 * hard_positives.size * hard_negatives.size
     return Influences(
         tpauc=int(twice_won.sum()) / twice_pairs,
         positives=(twice_won[-1] - twice_won) / twice_pairs,
-        negatives=(twice_below - twice_below[0]) / twice_pairs,
+        negatives=np.arange(edges.size + 1) / twice_pairs,
+        run_lengths=np.diff(edges, prepend=0, append=hard_negatives.size),
     )
 
 
@@ -66,7 +72,8 @@ def row_influences(positive: BoolArray, scores: FloatArray, region: Region) -> F
     hard_negatives = rows_of_negatives[_hardest(-scores[rows_of_negatives], k_negative)][::-1]
     found = influences(scores[hard_positives], scores[hard_negatives])
     influence = np.zeros(scores.size)
-    influence[hard_positives], influence[hard_negatives] = -found.positives, -found.negatives
+    influence[hard_positives] = -found.positives
+    influence[hard_negatives] = -np.repeat(found.negatives, found.run_lengths)
     for rows in (rows_of_positives, rows_of_negatives):
         influence[rows] -= influence[rows].mean()
     return influence
@@ -78,10 +85,10 @@ def _hardest(ease: FloatArray, k: int) -> npt.NDArray[np.intp]:
     return places[np.argsort(ease[places])]
 
 
-def variance_of_sum(values: FloatArray, n: int) -> float:
-    """Return ``n`` times the variance of ``n`` values: of those given, and of zeros for the rest."""
-    total = float(values.sum())
-    return max(float(values @ values) - total**2 / n, 0.0) * n / max(n - 1, 1)
+def variance_of_sum(values: FloatArray, n: int, times: npt.NDArray[np.intp] | int = 1) -> float:
+    """Return ``n`` times the variance of ``n`` numbers: each of ``values`` so many ``times``, and 0 for the rest."""
+    total, squares = float((values * times).sum()), float((values**2 * times).sum())
+    return max(squares - total**2 / n, 0.0) * n / max(n - 1, 1)
 
 
 def normal_quantile(confidence: float) -> float:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
@@ -171,11 +171,7 @@ def intervals_in_regions(
     positive: BoolArray, scores: FloatArray, regions: Sequence[Region], options: IntervalOptions
 ) -> list[Interval]:
     """Return the interval of each region for labels and scores that are checked already; large data are sorted once."""
-
-    @cache
-    def ordered() -> tuple[FloatArray, FloatArray]:
-        return np.sort(scores[positive]), np.sort(scores[~positive])
-
+    ordered = cache(partial(_sorted_by_class, positive, scores))
     intervals = []
     for region in regions:
         method = options.chosen_method(positive, region)
@@ -188,6 +184,14 @@ def intervals_in_regions(
         high = 1.0 - unseen if high == 0.0 else high
         intervals.append(Interval(estimate, min(low, estimate), max(high, estimate), method))
     return intervals
+
+
+def _sorted_by_class(positive: BoolArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the scores of the positives and of the negatives, each from the lowest up."""
+    positives, negatives = scores[positive], scores[~positive]
+    positives.sort()
+    negatives.sort()
+    return positives, negatives
 
 
 def _by_bootstrap(
@@ -206,10 +210,12 @@ def _by_delong(
     """Return the estimate and its lower and upper limit, from the sorted scores of each class."""
     hard_positives = positives[: region.hard_positives(positives.size)]
     hard_negatives = negatives[negatives.size - region.hard_negatives(negatives.size) :]
-    estimate, of_positives, of_negatives = influences(hard_positives, hard_negatives)
+    found = influences(hard_positives, hard_negatives)
+    estimate = found.tpauc
     if not 0.0 < estimate < 1.0:
         return estimate, estimate, estimate
-    variance = variance_of_sum(of_positives, positives.size) + variance_of_sum(of_negatives, negatives.size)
+    variance = variance_of_sum(found.positives, positives.size)
+    variance += variance_of_sum(found.negatives, negatives.size, found.run_lengths)
     reach = normal_quantile(confidence) * math.sqrt(variance) / (estimate * (1.0 - estimate))
     factor = math.exp(min(reach, 700.0))  # of the odds; beyond, the limits are 0 and 1 in float64 anyway
     odds = estimate / (1.0 - estimate)
