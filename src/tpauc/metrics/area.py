@@ -58,9 +58,9 @@ def tpauc_score(
     ties : {"half", "optimistic", "pessimistic"}, default="half"
         What a positive and a negative of equal score count.
     sample_weight : array-like of shape (n,), optional
-        Non-negative weights. The region then takes the share ``alpha`` of the positives' weight and the share ``beta``
-        of the negatives'; an example on the border counts with the part of its weight that is inside. If all weights
-        are whole numbers they stand for repeated rows, and the share is rounded down as it is for rows.
+        Non-negative weights. The region then takes the share ``alpha`` of the weight of the positives and the share
+        ``beta`` of the weight of the negatives; an example on the border counts with the part of its weight that is
+        inside. If all weights are whole numbers they stand for repeated rows, and the share is rounded down.
 
     Returns
     -------
@@ -174,8 +174,8 @@ def tpr_dependent_opauc(
 ) -> float:
     """Area under the curve from the point where ``TPR = 1 - alpha`` up to ``FPR = beta``, down to the axis.
 
-    The paper's section on inconsistency: besides the corner it counts the rectangle below it, whose width depends on
-    the model, so it may order two models the other way round than TPAUC does. With ``t`` the lowest score of the
+    The paper's section on inconsistency: besides the corner it counts the rectangle below the corner, whose width
+    depends on the model. So it may rank two models in the opposite order of TPAUC. With ``t`` the lowest score of the
     ``n+ - k+`` easy positives it is
 
         1/(n+ n-) * ( sum over hard pairs [s+ > s-]  +  (n+ - k+) * number of hard negatives below t ),
@@ -235,15 +235,15 @@ def _highest(values: FloatArray, k: int) -> FloatArray:
 
 
 def _highest_negatives(positive: BoolArray, scores: FloatArray, k: int) -> FloatArray:
-    """Return the ``k`` largest scores of negatives in any order, O(n); quicker than to pick the negatives out first."""
+    """Return the ``k`` largest scores of negatives in any order, O(n); faster than extracting the negatives first."""
     candidates = np.where(positive, -np.inf, scores)
     candidates.partition(scores.size - k)
     return candidates[scores.size - k :]
 
 
 def _mean_over_pairs(positive_scores: FloatArray, negative_scores: FloatArray, tie: float) -> float:
-    """Mean of ``[s+ > s-] + tie * [s+ == s-]`` over all pairs of the two selections, which it puts in order."""
-    # Searching sorted values in sorted values walks memory forwards, several times faster than jumping about in it.
+    """Return the mean of ``[s+ > s-] + tie * [s+ == s-]`` over all pairs of the two selections, which it sorts."""
+    # Searching sorted values in sorted values walks memory forwards, several times faster than random access.
     # In place: the selections are copies, and new memory costs more than sorting.
     positives, negatives = positive_scores, negative_scores
     positives.sort()
@@ -260,7 +260,7 @@ def _mean_over_pairs(positive_scores: FloatArray, negative_scores: FloatArray, t
 
 
 def _count(ordered: FloatArray, queries: FloatArray, side: str) -> int:
-    """Sum over queries of the number of ordered values below ("left") or not above ("right") the query."""
+    """Return the sum over queries of the number of ordered values below ("left") or not above ("right") the query."""
     # mypy: NumPy types `side` as a literal.
     return int(np.searchsorted(ordered, queries, side=side).sum(dtype=np.int64))  # type: ignore[call-overload]
 
@@ -286,7 +286,7 @@ def _weighted_area(positive: BoolArray, scores: FloatArray, weight: FloatArray, 
 
 
 def _repeats_rows(weight: FloatArray) -> bool:
-    """Whether all weights are whole numbers and few enough to be counted one by one in float64."""
+    """Return whether all weights are whole numbers whose sum is exact in float64."""
     with np.errstate(over="ignore"):
         return bool(weight.sum() <= 2.0**53 and (weight == np.floor(weight)).all())
 
@@ -294,8 +294,8 @@ def _repeats_rows(weight: FloatArray) -> bool:
 def _lowest_mass(values: FloatArray, weight: FloatArray, target: float) -> tuple[FloatArray, FloatArray]:
     """Return the smallest values whose weights add up to ``target``, the last one cut, in O(n).
 
-    Halves the undecided range by selection, as one finds a median: what is surely inside is kept, what is surely
-    outside is dropped, and each round costs half the one before.
+    Halves the undecided range by selection, as one finds a median: values that are surely inside are kept, values that
+    are surely outside are dropped, and each round costs half as much as the one before.
     """
     inside_values: list[FloatArray] = []
     inside_weights: list[FloatArray] = []
