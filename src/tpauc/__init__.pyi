@@ -31,9 +31,9 @@ from tpauc.metrics.area import auc_score as auc_score
 from tpauc.metrics.area import opauc_score as opauc_score
 from tpauc.metrics.area import tpauc_score as tpauc_score
 from tpauc.metrics.area import tpr_dependent_opauc as tpr_dependent_opauc
-from tpauc.metrics.intervals import compare_tpauc as compare_tpauc
-from tpauc.metrics.intervals import operating_point as operating_point
+from tpauc.metrics.comparison import compare_tpauc as compare_tpauc
 from tpauc.metrics.intervals import tpauc_interval as tpauc_interval
+from tpauc.metrics.operating_points import operating_point as operating_point
 from tpauc.metrics.torchmetric import TwoWayPartialAUC as TwoWayPartialAUC
 from tpauc.metrics.torchmetric import two_way_partial_auc as two_way_partial_auc
 from tpauc.region import Region as Region

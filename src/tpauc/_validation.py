@@ -1,8 +1,8 @@
 """Checks of user input that several rooms share, and their messages.
 
-A mistake is a ``ValueError`` (or ``TypeError`` where the kind of object is wrong) that names the argument, the rule
-and the value found. Nothing is dropped or repaired. torch is only touched by functions that are handed tensors, so
-this module imports without it. A check with one caller lives with its caller.
+A mistake is a ``ValueError`` (or ``TypeError`` where the kind of object is wrong) that names the argument, the rule and
+the value found. Nothing is dropped or repaired. Only functions that receive tensors import torch. A check with one
+caller lives with its caller.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def check_open_share(value: float, name: str) -> float:
 def check_number(value: float, name: str) -> float:
     """Return ``value`` as a finite float; strings and booleans are not numbers here.
 
-    A float16 or float32 of NumPy or torch is read as NumPy prints it: ``np.float32(0.7)`` is 0.7, not 0.699999988, so
-    that a share selects as many examples as it says.
+    A float16 or float32 of NumPy or torch is read as NumPy prints it: ``np.float32(0.7)`` is 0.7, not 0.699999988. A
+    share then selects as many examples as its decimals say.
     """
-    scalar = value[()] if isinstance(value, np.ndarray) else value  # an array of shape () holds a number, others do not
+    scalar = value[()] if isinstance(value, np.ndarray) else value  # only an array of shape () is a number
     if isinstance(scalar, bool | np.bool_ | str | bytes | np.ndarray):
         raise TypeError(f"{name} must be a number, got {value!r}")
     try:
@@ -64,7 +64,7 @@ def check_number(value: float, name: str) -> float:
 
 
 def _as_printed(scalar: Any) -> float:
-    # By name: a tensor's type is torch.float32, and torch is not to be imported for a number.
+    # Compared by name, since the dtype of a tensor is torch.float32, and a number should not import torch.
     kind = _LOW_PRECISION.get(str(getattr(scalar, "dtype", "")).removeprefix("torch."))
     return float(scalar if kind is None else np.format_float_scientific(kind(float(scalar))))
 
@@ -106,7 +106,7 @@ def check_choice(value: str, name: str, choices: Collection[str]) -> str:
 
 
 def check_text(value: str, name: str) -> str:
-    """Return ``value`` if it is text with something to see in it that can be written to a file."""
+    """Return ``value`` if it is text that is not blank and can be written to a file."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, got {value!r}")
     if not value.strip():
@@ -119,7 +119,7 @@ def check_text(value: str, name: str) -> str:
 
 
 def import_extra(module: str, extra: str) -> ModuleType:
-    """Return an optional module, or say which extra of this package brings it."""
+    """Return an optional module, or raise an error that names the extra to install."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -136,7 +136,7 @@ def check_flag(value: bool, name: str) -> bool:
 
 
 def check_seed(value: int, name: str = "seed") -> int:
-    """Return ``value`` as an int in [0, 2**32), what every generator accepts."""
+    """Return ``value`` as an int in [0, 2**32), the seeds that every generator accepts."""
     number = check_count(value, name, at_least=0)
     if number >= 2**32:
         raise ValueError(f"{name} must be below 2**32, got {value!r}")
@@ -156,7 +156,7 @@ def _as_column(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
         raise ValueError(f"{name} must have no masked entries; drop them, or fill them in")
     try:
         array = np.asarray(values)
-    # Rows of unequal length, and tensors that NumPy cannot take over, each raise an error of their own kind.
+    # Rows of unequal length raise a ValueError, tensors that NumPy cannot convert a TypeError or RuntimeError.
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{name} cannot be read as an array: {error}") from error
     if array.ndim == 2 and array.shape[1] == 1:
@@ -176,14 +176,16 @@ def check_labels(y_true: npt.ArrayLike, name: str = "y_true") -> BoolArray:
     if labels.size == 0:
         return labels.astype(np.bool_)
     positive: BoolArray = labels > 0
-    # What is above 0 must be 1; then what is not is 0 if nothing is below 0, and must else be -1. NaN is neither.
+    # Values above 0 must be 1. All others are 0 if nothing is below 0, and must be -1 otherwise. NaN fits neither rule.
     if np.count_nonzero(labels == 1) == np.count_nonzero(positive) and (
         labels.min() >= 0 or np.count_nonzero(labels == -1) == np.count_nonzero(~positive)
     ):
         return positive
-    found = np.unique(labels)
-    shown = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if found.size > 5 else "")
-    raise ValueError(f"{name} must hold only 0/1 or only -1/1, found the values {shown}")
+    raise ValueError(f"{name} must hold only 0/1 or only -1/1, found the values {_first_five(np.unique(labels))}")
+
+
+def _first_five(values: npt.NDArray[Any] | torch.Tensor) -> str:
+    return ", ".join(f"{value:g}" for value in values[:5].tolist()) + (", ..." if len(values) > 5 else "")
 
 
 def check_scores(y_score: npt.ArrayLike, name: str = "y_score") -> FloatArray:
@@ -193,8 +195,8 @@ def check_scores(y_score: npt.ArrayLike, name: str = "y_score") -> FloatArray:
         raise ValueError(f"{name} must hold real numbers, got dtype {scores.dtype}")
     if scores.dtype not in (np.float32, np.float64):
         scores = _to_float64(scores, name)
-    # A sum is finite only if every term is, and costs a single pass without a temporary. Large finite scores may
-    # overflow it, so a non-finite sum is looked into before anything is said.
+    # A sum is finite only if every term is, and costs a single pass without a temporary array. Large finite scores may
+    # overflow it, so the terms decide if the sum is not finite.
     with np.errstate(over="ignore", invalid="ignore"):
         total = scores.sum()
     if not np.isfinite(total):
@@ -262,7 +264,7 @@ def check_class_counts(n_positive: int, n_negative: int, name: str) -> None:
 
 
 def check_random_state(random_state: int | np.random.Generator | None) -> np.random.Generator:
-    """Return a generator of its own for a seed or for None, or the one that is given."""
+    """Return the given generator, or a new one for a seed or None."""
     if random_state is None or isinstance(random_state, np.random.Generator):
         return np.random.default_rng(random_state)
     try:
@@ -277,10 +279,10 @@ def check_random_state(random_state: int | np.random.Generator | None) -> np.ran
 def check_logits_and_labels(
     logits: torch.Tensor, labels: torch.Tensor, *, logits_name: str = "logits"
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return flat logits and flat labels in {0, 1} of the logits' computing type.
+    """Return flat logits and flat labels, the labels as 0.0 and 1.0 in the dtype of the logits.
 
-    Shapes ``(n,)`` and ``(n, 1)`` are accepted for each. Half-precision logits are computed on in float32. Labels may
-    be bool, integer or float, 0/1 or -1/1. A look at the label values costs one synchronisation on an accelerator.
+    Shapes ``(n,)`` and ``(n, 1)`` are accepted for each. Half-precision logits become float32. Labels may be bool,
+    integer or float, 0/1 or -1/1. Checking their values costs one synchronisation on an accelerator.
     """
     import torch
 
@@ -315,21 +317,19 @@ def _flat(tensor: torch.Tensor, name: str) -> torch.Tensor:
 
 
 def _zero_one(labels: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Labels as 0.0 and 1.0, or an error that shows what else was found."""
+    """Return labels as 0.0 and 1.0, or raise an error that shows what else was found."""
     import torch
 
     if labels.dtype == torch.bool:
         return labels.to(dtype)
-    if labels.dtype in (torch.uint16, torch.uint32, torch.uint64):  # torch can hold them, and do little else with them
+    if labels.dtype in (torch.uint16, torch.uint32, torch.uint64):  # torch has few operations for them
         labels = labels.float()
-    if torch.equal(labels, labels.sign().square_()):  # several times as fast as a comparison, which makes booleans
+    if torch.equal(labels, labels.sign().square_()):  # several times as fast as a comparison, which allocates booleans
         return labels.to(dtype)
     positive = labels > 0
     if torch.equal(labels, 2 * positive.to(labels.dtype) - 1):
         return positive.to(dtype)
-    found = torch.unique(labels)
-    shown = ", ".join(f"{value:g}" for value in found[:5].tolist()) + (", ..." if found.numel() > 5 else "")
-    raise ValueError(f"labels must hold only 0/1 or only -1/1, found the values {shown}")
+    raise ValueError(f"labels must hold only 0/1 or only -1/1, found the values {_first_five(torch.unique(labels))}")
 
 
 def check_module(value: torch.nn.Module, name: str) -> torch.nn.Module:
@@ -348,7 +348,7 @@ def check_trainable(model: torch.nn.Module) -> None:
 
 
 def check_logit_count(logits: torch.Tensor, n_inputs: int) -> torch.Tensor:
-    """Return what a model made of ``n_inputs`` examples as a flat tensor, one floating-point logit for each."""
+    """Return the output of a model for ``n_inputs`` examples as a flat tensor, one floating-point logit per example."""
     import torch
 
     if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():

@@ -12,22 +12,22 @@ from dataclasses import dataclass
 
 from tpauc._validation import check_count, check_share
 
-# 100 * 0.29 is 28.999999999999996 and must count 29 examples; so must 10_000 * (1 - 0.9999) count one, though that
-# share is 1.1e-17 below 0.0001. A share k/n or 1 - k/n, its padding and the product with n together err by at most
-# 1.2 * 2**-52 of n, which this exceeds. With up to 10**7 examples it adds less than 5e-9 to the product: no share k/m
-# with m up to 10**7, whose product with n is at least 1e-7 away from the next whole number, is rounded up by it.
+# 100 * 0.29 is 28.999999999999996 and must count 29 examples. 10_000 * (1 - 0.9999) must count one, though the share is
+# 1.1e-17 below 0.0001. A share k/n or 1 - k/n, its padding and the product with n together err by at most 1.2 * 2**-52
+# of n, which is less than this padding. With up to 10**7 examples the padding adds less than 5e-9 to the product. The
+# product of a share k/m, m up to 10**7, is a whole number or at least 1e-7 below the next one: it is not rounded up.
 _ROUNDING = 2.0**-51
 
 
 def hard_mass(total: float, share: float) -> int:
-    """Return ``floor(total * share)``, immune to the rounding of the share and of the product.
+    """Return ``floor(total * share)``, immune to rounding errors of the share and of the product.
 
     Parameters
     ----------
     total : float
         Number of examples of a class, or their total weight.
     share : float
-        Share of them that the region selects, in [0, 1].
+        Share that the region selects, in [0, 1].
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Region:
         return self.alpha * self.beta
 
     def holding_one(self, n_positive: int, n_negative: int) -> Region:
-        """Return the region, widened where it would select none of so many examples of a class to one of them.
+        """Return the region, widened if necessary until it selects at least one example of each class.
 
         Examples
         --------
@@ -106,7 +106,7 @@ def _at_least_one(n: int, share: float, name: str, side: str) -> int:
 
 
 def fewest_with_one(share: float) -> int:
-    """Return of how many examples of a class a share selects one.
+    """Return the smallest number of examples of a class of which ``share`` selects at least one.
 
     Examples
     --------

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.classifiers.weighing import held_out_tpauc, shares
+from tpauc.metrics import area
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 
@@ -48,3 +50,21 @@ def test_repeats_do_not_count_as_more_folds():
 
 def test_candidates_without_a_difference_weigh_the_same():
     assert shares(np.zeros(3), np.zeros((4, 3)), 4, 0.5).tolist() == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_scores_of_a_model_that_diverged_are_an_error(bad):
+    with pytest.raises(ValueError, match=r"^held-out scores must be finite, found 1 NaN or infinite values"):
+        held_out_tpauc(np.array([True, False, False]), np.array([1.0, bad, 0.0]), Region(1.0, 1.0))
+
+
+def test_a_linear_fit_does_not_check_its_own_rows_again(monkeypatch):
+    calls, check = [], area.check_labels_and_scores
+    monkeypatch.setattr(area, "check_labels_and_scores", lambda *rows: calls.append(rows) or check(*rows))
+    generator = np.random.default_rng(0)
+    y = generator.permutation(np.arange(100) < 30)
+    X = y[:, np.newaxis] + generator.random((100, 2))
+    classifier = TPAUCClassifier("linear", alpha=0.3, beta=0.3, random_state=0).fit(X, y)
+    assert calls == []
+    classifier.score(X, y)
+    assert len(calls) == 1

@@ -19,9 +19,9 @@ from tpauc.cli._checks import UsageError
 from tpauc.cli.failures import explained
 from tpauc.cli.main import app
 from tpauc.cli.texts import facts_line, region_line
-from tpauc.metrics._delong import SortedScores
-from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
-from tpauc.region import Region
+from tpauc.metrics.comparison import compare_tpauc
+from tpauc.metrics.intervals import tpauc_interval
+from tpauc.metrics.operating_points import operating_point
 
 COMMANDS = ["fit", "score", "evaluate", "compare", "report", "demo"]
 REGION = ["--alpha", "0.3", "--beta", "0.2"]
@@ -184,15 +184,15 @@ def test_large_files_get_large_sample_intervals_and_say_so(tmp_path):
     arguments = ["--label", "y", "--score", "a", *REGION]
     document = json.loads(run("evaluate", path, *arguments, "--json").stdout)
     model = document["models"][0]
-    assert (model["tpauc"]["interval"], model["auc"]["interval"]) == ("bootstrap", "large-sample")
-    assert "Large-sample intervals for AUC; see --intervals." in run("evaluate", path, *arguments).stdout
+    assert (model["tpauc"]["interval"], model["auc"]["interval"]) == ("bootstrap", "delong")
+    assert "Large-sample (DeLong) intervals for AUC; see --intervals." in run("evaluate", path, *arguments).stdout
     s = parquet.read_table(path)["a"].to_numpy()
-    found, point = SortedScores(y, s), operating_point(y, s, alpha=0.3, beta=0.2)
-    expected = found.interval(Region(1.0, 1.0))
+    point = operating_point(y, s, alpha=0.3, beta=0.2)
+    expected = tpauc_interval(y, s, alpha=1.0, beta=1.0, method="delong")
     assert (model["auc"]["low"], model["auc"]["high"]) == (expected.low, expected.high)
     assert model["operating_point"]["threshold"] == point.threshold
     compared = json.loads(run("compare", path, *arguments, "--score", "b", "--json").stdout)
-    assert compared["difference"]["interval"] == "large-sample"
+    assert compared["difference"]["interval"] == "delong"
     assert compared["difference"]["difference"] < 0
 
 
@@ -211,14 +211,14 @@ def test_few_hard_positives_are_resampled_among_however_many_rows_and_said_to_be
     assert "too narrow" not in run("compare", *arguments[:-4], "--alpha", "0.2", "--beta", "0.1", "--score", "b").stdout
 
 
-@pytest.mark.parametrize("kind", ["bootstrap", "large-sample"])
+@pytest.mark.parametrize("kind", ["bootstrap", "delong"])
 def test_a_report_has_the_kind_of_interval_that_is_asked_for(scores, tmp_path, kind):
     out = tmp_path / "page.html"
     run("report", scores[0], "--label", "y", "--score", "rival", *REGION, *FAST, "--intervals", kind, "--out", out)
-    assert ("large-sample" in out.read_text()) == (kind == "large-sample")
+    assert ("large-sample" in out.read_text()) == (kind == "delong")
 
 
-@pytest.mark.parametrize("kind", ["bootstrap", "large-sample"])
+@pytest.mark.parametrize("kind", ["bootstrap", "delong"])
 def test_the_kind_of_interval_can_be_asked_for(scores, kind):
     arguments = ["evaluate", scores[0], "--label", "y", "--score", "rival", *REGION, *FAST, "--intervals", kind]
     model = json.loads(run(*arguments, "--json").stdout)["models"][0]

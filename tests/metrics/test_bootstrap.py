@@ -24,7 +24,7 @@ def test_counts_of_rows_give_the_score_of_those_rows(sample, alpha, beta, seed):
         counts[:, side] = generator.multinomial(side.sum(), np.full(side.sum(), 1 / side.sum()), size=5)
     k = region.hard_positives(int(y.sum())), region.hard_negatives(int((~y).sum()))
     values = resampling._tpauc_of_draws(
-        resampling._ladder(s[y], s[~y]),
+        resampling._levels_of(s[y], s[~y]),
         resampling._running_sum_to(k[0], counts[:, y], np.argsort(s[y])),
         resampling._running_sum_to(k[1], counts[:, ~y], np.argsort(-s[~y])),
         *k,

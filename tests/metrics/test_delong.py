@@ -1,4 +1,4 @@
-"""Large-sample intervals, against the definition in plain loops, other formulas, and simulation."""
+"""Intervals and comparisons for large samples, against the definition in plain loops, other formulas, simulation."""
 
 import math
 
@@ -8,13 +8,22 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import reference
-from tpauc.metrics import _delong as large_samples
-from tpauc.metrics._delong import SortedScores, large_sample_difference
-from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
+from tpauc.metrics._delong import influences, row_influences
+from tpauc.metrics.area import tpauc_score
+from tpauc.metrics.comparison import compare_tpauc
+from tpauc.metrics.intervals import tpauc_interval
 from tpauc.region import Region
 
 REGIONS = [Region(0.3, 0.3), Region(1.0, 0.3), Region(0.3, 1.0), Region(1.0, 1.0), Region(0.2, 0.5)]
 WHOLE = Region(1.0, 1.0)
+
+
+def interval_of(y, s, region, **options):
+    return tpauc_interval(y, s, alpha=region.alpha, beta=region.beta, method="delong", **options)
+
+
+def difference_of(y, a, b, region):
+    return compare_tpauc(y, a, b, alpha=region.alpha, beta=region.beta, method="delong")
 
 
 def normal_scores(n, seed=0, share=0.3, shift=1.5):
@@ -60,7 +69,7 @@ def expected_half_width(y, s, region, estimate):
 def test_estimate_and_variance_are_those_of_the_definition(region, rounded):
     y, s = normal_scores(300)
     s = s.round(1) if rounded else s
-    interval = SortedScores(y, s).interval(region)
+    interval = interval_of(y, s, region)
     assert interval.estimate == pytest.approx(reference.tpauc(y, s, region.alpha, region.beta), rel=1e-12)
     assert half_width_in_logits(interval) == pytest.approx(
         expected_half_width(y, s, region, interval.estimate), rel=1e-10
@@ -75,8 +84,7 @@ labelled = st.lists(st.tuples(st.booleans(), st.integers(-4, 4)), min_size=6, ma
 def test_any_scores_with_ties(rows, region):
     y, s = np.array([label for label, _ in rows]), np.array([float(score) for _, score in rows])
     assume(y.sum() >= 4 and (~y).sum() >= 4)
-    model = SortedScores(y, s)
-    interval = model.interval(region)
+    interval = interval_of(y, s, region)
     assert interval.estimate == pytest.approx(reference.tpauc(y, s, region.alpha, region.beta), abs=1e-14)
     assert 0.0 <= interval.low <= interval.estimate <= interval.high <= 1.0
     if 0 < interval.estimate < 1:
@@ -84,7 +92,7 @@ def test_any_scores_with_ties(rows, region):
         # Far out, a logit cannot be read back from a probability next to 1.
         if width < 10:
             assert half_width_in_logits(interval) == pytest.approx(width, rel=1e-7, abs=1e-12)
-    assert model.operating_point(region) == operating_point(y, s, alpha=region.alpha, beta=region.beta)
+    assert interval.estimate == tpauc_score(y, s, alpha=region.alpha, beta=region.beta)  # to the last bit
 
 
 def test_the_auc_has_the_variance_of_delong():
@@ -93,29 +101,25 @@ def test_the_auc_has_the_variance_of_delong():
     v10 = [np.mean([reference.pair_credit(p, n, "half") for n in negatives]) for p in positives]
     v01 = [np.mean([reference.pair_credit(p, n, "half") for p in positives]) for n in negatives]
     delong = np.var(v10, ddof=1) / len(v10) + np.var(v01, ddof=1) / len(v01)
-    interval = SortedScores(y, s).interval(WHOLE)
+    interval = interval_of(y, s, WHOLE)
     width = 1.959963984540054 * math.sqrt(delong) / (interval.estimate * (1 - interval.estimate))
     assert half_width_in_logits(interval) == pytest.approx(width, rel=1e-10)
 
 
-def test_the_rows_may_be_cut_anywhere(monkeypatch):
+def test_the_order_of_the_rows_does_not_matter():
     y, s = normal_scores(5_000)
     s = s.round(2)
-    whole = SortedScores(y, s).interval(Region(0.3, 0.3))
-    monkeypatch.setattr(large_samples, "_FEWEST_ROWS", 1)
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
-    assert len(large_samples._parts(5_000)) == 4
-    assert SortedScores(y, s).interval(Region(0.3, 0.3)) == whole
-    # Parts without a negative, or without a positive.
     order = np.argsort(~y, kind="stable")
-    assert SortedScores(y[order], s[order]).interval(Region(0.3, 0.3)) == whole
+    assert interval_of(y[order], s[order], Region(0.3, 0.3)) == interval_of(y, s, Region(0.3, 0.3))
 
 
 @pytest.mark.parametrize("region", REGIONS[:4])
 def test_the_interval_is_that_of_the_bootstrap_for_many_rows(region):
     y, s = normal_scores(8_000, shift=1.8)
-    found = SortedScores(y, s).interval(region)
-    resampled = tpauc_interval(y, s, alpha=region.alpha, beta=region.beta, n_resamples=1000, random_state=0)
+    found = interval_of(y, s, region)
+    resampled = tpauc_interval(
+        y, s, alpha=region.alpha, beta=region.beta, method="bootstrap", n_resamples=1000, random_state=0
+    )
     # A limit of 1000 resamples is itself known to about a tenth of the width.
     tolerance = 0.15 * (resampled.high - resampled.low)
     assert found.low == pytest.approx(resampled.low, abs=tolerance)
@@ -124,11 +128,11 @@ def test_the_interval_is_that_of_the_bootstrap_for_many_rows(region):
 
 def test_the_interval_covers_the_truth_as_often_as_it_says():
     y, s = normal_scores(2_000_000, seed=1)
-    truth = SortedScores(y, s).interval(Region(0.3, 0.3)).estimate
+    truth = interval_of(y, s, Region(0.3, 0.3)).estimate
     covered = 0
     for seed in range(400):
         y, s = normal_scores(2_000, seed=100 + seed)
-        interval = SortedScores(y, s).interval(Region(0.3, 0.3))
+        interval = interval_of(y, s, Region(0.3, 0.3))
         covered += interval.low <= truth <= interval.high
     # Of 400 intervals of 95 % that many are missed with a probability below 0.001.
     assert 365 <= covered <= 393
@@ -136,28 +140,56 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
 
 def test_perfect_and_hopeless_scores_have_an_interval():
     y = np.arange(100) < 20
-    perfect, hopeless = (SortedScores(y, sign * y.astype(float)).interval(Region(0.5, 0.5)) for sign in (1, -1))
+    perfect, hopeless = (interval_of(y, sign * y.astype(float), Region(0.5, 0.5)) for sign in (1, -1))
     assert (perfect.estimate, perfect.high, hopeless.estimate, hopeless.low) == (1.0, 1.0, 0.0, 0.0)
     assert perfect.low == pytest.approx(0.025 ** (1 / 10)) == 1 - hopeless.high
 
 
-def test_confidence_widens_the_interval_and_is_checked():
-    model = SortedScores(*normal_scores(500))
-    narrow, wide = (model.interval(WHOLE, confidence=level) for level in (0.5, 0.99))
-    assert wide.low < narrow.low < narrow.high < wide.high
-    with pytest.raises(ValueError, match=r"confidence must be in \(0, 1\)"):
-        model.interval(WHOLE, confidence=95)
+def test_confidence_widens_the_interval_up_to_its_ends():
+    sample = normal_scores(500)
+    narrow, wide, widest = (interval_of(*sample, WHOLE, confidence=level) for level in (0.5, 0.99, 1 - 1e-15))
+    assert 0.0 < widest.low < wide.low < narrow.low < narrow.high < wide.high < widest.high < 1.0
+
+
+def test_limits_that_float64_cannot_tell_from_zero_and_one():
+    # Of 50,000 hard positives only the one on the border wins: beyond it the sample holds as many that would win.
+    s = np.repeat([0.0, 1.0, 2.0, 0.5], [49_999, 1, 50_000, 10])
+    interval = interval_of(np.arange(s.size) < 100_000, s, Region(0.5, 1.0), confidence=1 - 1e-15)
+    assert interval.estimate == 1 / 50_000
+    assert 0.0 <= interval.low < 1e-300
+    assert interval.high == 1.0
 
 
 def test_mistakes_are_those_of_the_metrics():
     with pytest.raises(ValueError, match="y_true has no negative example"):
-        SortedScores([1, 1], [0.1, 0.2])
+        interval_of([1, 1], [0.1, 0.2], WHOLE)
     with pytest.raises(ValueError, match="y_score must be finite"):
-        SortedScores([0, 1], [0.1, np.nan])
+        interval_of([0, 1], [0.1, np.nan], WHOLE)
     with pytest.raises(ValueError, match="selects none of the 1 positive examples"):
-        SortedScores([0, 1], [0.1, 0.2]).interval(Region(0.5, 1.0))
+        interval_of([0, 1], [0.1, 0.2], Region(0.5, 1.0))
     with pytest.raises(ValueError, match="score_b must be finite"):
-        large_sample_difference([0, 1], [0.1, 0.2], [0.1, np.inf], WHOLE)
+        difference_of([0, 1], [0.1, 0.2], [0.1, np.inf], WHOLE)
+
+
+# --------------------------------------------------------------------------------------------------------- influences
+
+
+@given(labelled, st.sampled_from(REGIONS[:4]))
+@settings(deadline=None, max_examples=100)
+def test_influences_are_those_of_the_definition(rows, region):
+    y, s = np.array([label for label, _ in rows]), np.array([float(score) for _, score in rows])
+    assume(y.sum() >= 4 and (~y).sum() >= 4)
+    u, v = plain_influences(y, s, region)
+    hard = [np.array(sorted(scores)) for scores in reference.selected(y, s, region.alpha, region.beta)]
+    found = influences(*hard)
+    # The others, outside the region, have none.
+    np.testing.assert_allclose(sorted(found.positives)[::-1], sorted(u)[::-1][: hard[0].size], rtol=1e-10, atol=1e-14)
+    of_negatives = np.repeat(found.negatives, found.run_lengths)
+    np.testing.assert_allclose(sorted(of_negatives)[::-1], sorted(v)[::-1][: hard[1].size], rtol=1e-10, atol=1e-14)
+    by_row = row_influences(y, s, region)
+    # Rows of equal score on the border are interchangeable: each has the influence 0 before the mean is taken off.
+    np.testing.assert_allclose(by_row[y], np.mean(u) - u, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(by_row[~y], np.mean(v) - v, rtol=1e-10, atol=1e-14)
 
 
 # -------------------------------------------------------------------------------------------------------- two models
@@ -171,7 +203,7 @@ def test_the_difference_is_that_of_the_definition(region, rounded):
     if rounded:
         a, b = a.round(), b.round()  # no ties at the border of a region, where rows of equal score are interchangeable
         region = Region(1.0, 1.0)
-    found = large_sample_difference(y, a, b, region)
+    found = difference_of(y, a, b, region)
     difference = reference.tpauc(y, a, region.alpha, region.beta) - reference.tpauc(y, b, region.alpha, region.beta)
     pairs = zip(plain_influences(y, a, region), plain_influences(y, b, region), strict=True)
     deviation = math.sqrt(plain_variance(*([x - z for x, z in zip(*pair, strict=True)] for pair in pairs)))
@@ -184,8 +216,8 @@ def test_the_difference_is_that_of_the_definition(region, rounded):
 def test_the_difference_is_that_of_the_bootstrap_for_many_rows():
     y, a = normal_scores(6_000)
     b = a + 0.5 * np.random.default_rng(5).normal(size=6_000)
-    found = large_sample_difference(y, a, b, Region(0.3, 0.3))
-    resampled = compare_tpauc(y, a, b, alpha=0.3, beta=0.3, n_resamples=800, random_state=0)
+    found = difference_of(y, a, b, Region(0.3, 0.3))
+    resampled = compare_tpauc(y, a, b, alpha=0.3, beta=0.3, method="bootstrap", n_resamples=800, random_state=0)
     tolerance = 0.15 * (resampled.high - resampled.low)  # as above
     assert found.difference == pytest.approx(resampled.difference, rel=1e-12)
     assert found.low == pytest.approx(resampled.low, abs=tolerance)
@@ -194,13 +226,13 @@ def test_the_difference_is_that_of_the_bootstrap_for_many_rows():
 
 def test_a_model_does_not_differ_from_itself():
     y, s = normal_scores(500)
-    found = large_sample_difference(y, s, 2 * s + 1, Region(0.3, 0.3))
+    found = difference_of(y, s, 2 * s + 1, Region(0.3, 0.3))
     assert (found.difference, found.low, found.high, found.p_value) == (0.0, 0.0, 0.0, 1.0)
 
 
 def test_all_right_against_all_wrong_is_a_difference():
     y, _ = normal_scores(500)
-    found = large_sample_difference(y, 1.0 * y, -1.0 * y, WHOLE)
+    found = difference_of(y, 1.0 * y, -1.0 * y, WHOLE)
     assert (found.difference, found.low, found.high) == (1.0, 1.0, 1.0)
     assert found.p_value == 2.0 ** (1 - min(y.sum(), (~y).sum())) < 1e-30
 
@@ -208,6 +240,6 @@ def test_all_right_against_all_wrong_is_a_difference():
 def test_swapping_the_models_turns_the_sign():
     y, a = normal_scores(500)
     b = a + np.random.default_rng(5).normal(size=500)
-    one, other = large_sample_difference(y, a, b, WHOLE), large_sample_difference(y, b, a, WHOLE)
+    one, other = difference_of(y, a, b, WHOLE), difference_of(y, b, a, WHOLE)
     assert (one.difference, one.p_value) == (-other.difference, other.p_value)
     assert (one.low, one.high) == pytest.approx((-other.high, -other.low), rel=1e-12)

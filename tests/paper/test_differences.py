@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from image_files import write_cifar10
 from paper_runs import fill, result
 from tpauc.cli.main import app
-from tpauc.metrics.intervals import Comparison, compare_tpauc
+from tpauc.metrics.comparison import Comparison, compare_tpauc
 from tpauc.paper.data.datasets import load_splits
 from tpauc.paper.experiments import differences as module
 from tpauc.paper.experiments.differences import Difference, as_markdown, differences
@@ -74,8 +74,8 @@ def test_a_difference_is_bold_where_its_interval_leaves_out_0():
     wider = result(method="anchored", parameters="tau=0.3", alpha=0.5, beta=0.5)
     text = as_markdown(
         [
-            Difference(better, other, Comparison(0.064, 0.037, 0.096, 0.001)),
-            Difference(wider, other, Comparison(0.01, -0.02, 0.04, 0.5)),
+            Difference(better, other, Comparison(0.064, 0.037, 0.096, 0.001, "bootstrap")),
+            Difference(wider, other, Comparison(0.01, -0.02, 0.04, 0.5, "bootstrap")),
         ]
     )
     assert "| anchored (tau=0.3) | CE-RW | **+6.4 [+3.7, +9.6]** | +1.0 [-2.0, +4.0] |" in text

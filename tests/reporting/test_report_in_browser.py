@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
-from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
+from tpauc.metrics.comparison import compare_tpauc
+from tpauc.metrics.intervals import tpauc_interval
+from tpauc.metrics.operating_points import operating_point
 from tpauc.reporting import report
 
 REGION = {"alpha": 0.3, "beta": 0.3}

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from scipy import special
 
 from tpauc._validation import check_text, import_extra
-from tpauc.metrics import interval_choice
-from tpauc.metrics._delong import SortedScores
+from tpauc.metrics import intervals
 from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
-from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
+from tpauc.metrics.comparison import compare_tpauc
+from tpauc.metrics.intervals import tpauc_interval
+from tpauc.metrics.operating_points import operating_point
 from tpauc.region import Region
 from tpauc.reporting import report
 from tpauc.reporting._checks import check_history, check_named_scores, is_drawable
@@ -498,13 +499,13 @@ def test_page_says_how_its_intervals_were_made(tmp_path, monkeypatch):
         return " ".join(" ".join(Page(write(tmp_path, **options)).texts).split())
 
     assert f"Intervals 95% {FAST['n_resamples']} resamples Results" in facts()
-    assert "Intervals 95% large-sample Results" in facts(intervals="large-sample")
+    assert "Intervals 95% large-sample (DeLong) Results" in facts(intervals="delong")
     y, scores = two_models()
-    found = SortedScores(y, next(iter(scores.values()))).interval(Region(0.3, 0.3))
-    assert f"{found.low:.4f} \N{EN DASH} {found.high:.4f}" in facts(intervals="large-sample")
-    monkeypatch.setattr(interval_choice, "_MOST_DRAWS", 0)
-    monkeypatch.setattr(interval_choice, "_MANY", Region(0.3, 0.3).hard_positives(y.sum()) + 1)
-    assert f"{FAST['n_resamples']} resamples; large-sample for OPAUC, AUC Results" in facts()
+    found = tpauc_interval(y, next(iter(scores.values())), **REGION, method="delong")
+    assert f"{found.low:.4f} \N{EN DASH} {found.high:.4f}" in facts(intervals="delong")
+    monkeypatch.setattr(intervals, "_MOST_DRAWS", 0)
+    monkeypatch.setattr(intervals, "_MANY", Region(0.3, 0.3).hard_positives(y.sum()) + 1)
+    assert f"{FAST['n_resamples']} resamples; large-sample (DeLong) for OPAUC, AUC Results" in facts()
     with pytest.raises(ValueError, match="intervals must be one of"):
         write(tmp_path, intervals="exact")
 

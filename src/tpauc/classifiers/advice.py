@@ -38,7 +38,8 @@ from tpauc.classifiers.cross_validation import (
 )
 from tpauc.classifiers.folds import kept_together
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
-from tpauc.metrics.intervals import Comparison, Interval
+from tpauc.metrics.comparison import Comparison
+from tpauc.metrics.intervals import Interval
 from tpauc.region import Region
 
 MODELS = ("linear", "mlp", "lightgbm")
@@ -243,7 +244,7 @@ def _table(X: Any) -> Any:
 
 def _interval(values: FloatArray, n_folds: int, step: float) -> Interval:
     found = _compared(values, n_folds, step)
-    return Interval(found.difference, max(found.low, 0.0), found.high)
+    return Interval(found.difference, max(found.low, 0.0), found.high, found.method)
 
 
 def _compared(differences: FloatArray, n_folds: int, step: float) -> Comparison:

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from tpauc.metrics.area import tpauc_score
-from tpauc.metrics.intervals import operating_point
+from tpauc.metrics.operating_points import operating_point
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]

@@ -30,10 +30,11 @@ from sklearn.utils import _safe_indexing
 from tpauc._validation import BoolArray, FloatArray, check_class_sizes
 from tpauc.classifiers.folds import FEW_DISTINCT, stratified_folds
 from tpauc.classifiers.weighing import held_out_tpauc
-from tpauc.metrics.intervals import Comparison
+from tpauc.metrics.comparison import Comparison
 from tpauc.region import Region, fewest_with_one, hard_mass
 
 CONFIDENCE = 0.95
+METHOD = "corrected t-test"
 
 IntArray = npt.NDArray[np.intp]
 
@@ -145,7 +146,7 @@ def corrected_comparison(differences: FloatArray, test_per_training_row: float, 
     variance = max(float(differences.var(ddof=1)), step**2)
     error = math.sqrt((1.0 / differences.size + test_per_training_row) * variance)
     if error == 0.0:
-        return Comparison(mean, mean, mean, 1.0 if mean == 0.0 else 0.0)
+        return Comparison(mean, mean, mean, 1.0 if mean == 0.0 else 0.0, METHOD)
     reach = float(stats.t.ppf((1.0 + CONFIDENCE) / 2.0, freedom)) * error
     p_value = 2.0 * float(stats.t.sf(abs(mean) / error, freedom))
-    return Comparison(mean, max(mean - reach, -1.0), min(mean + reach, 1.0), p_value)
+    return Comparison(mean, max(mean - reach, -1.0), min(mean + reach, 1.0), p_value, METHOD)

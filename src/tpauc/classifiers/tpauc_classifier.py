@@ -39,6 +39,7 @@ from tpauc.classifiers.folds import copies, kept_together, rows_to_hold_out, str
 from tpauc.classifiers.linear.directions import LinearSettings, fit_linear
 from tpauc.classifiers.network.average import fit_networks
 from tpauc.classifiers.network.networks import BankMaker, ModuleBank, NetworkSettings, PerceptronBank
+from tpauc.classifiers.weighing import held_out_tpauc
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 
@@ -317,7 +318,7 @@ class TPAUCClassifier(RegionClassifier):
 
     def _choose(self, region: Region, candidates: list[Candidate], by_candidate: list[Array], positive: Labels) -> int:
         """Return which candidate has the highest TPAUC on rows it was not trained on; of equal ones the first."""
-        values = [tpauc_score(positive, scores, alpha=region.alpha, beta=region.beta) for scores in by_candidate]
+        values = [held_out_tpauc(positive, scores, region) for scores in by_candidate]
         self.candidates_ = [
             {"name": candidate.name, "steps": candidate.steps, "tpauc": value}
             for candidate, value in zip(candidates, values, strict=True)

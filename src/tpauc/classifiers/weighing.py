@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.metrics.area import tpauc_score
+from tpauc._validation import check_scores
+from tpauc.metrics.area import area_in_region
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]
@@ -28,7 +29,7 @@ def held_out_tpauc(positive: npt.NDArray[np.bool_], scores: Array, region: Regio
     """
     n_positive = int(positive.sum())
     wide = region.holding_one(n_positive, positive.size - n_positive)
-    return tpauc_score(positive, scores, alpha=wide.alpha, beta=wide.beta)
+    return area_in_region(positive, check_scores(scores, "held-out scores"), wide)
 
 
 def shares(values: Array, by_fold: Array, n_folds: int, standard_errors: float) -> Array:

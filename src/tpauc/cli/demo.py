@@ -23,7 +23,7 @@ from tpauc.cli.report import free_page
 from tpauc.cli.runs import REPORT
 from tpauc.cli.texts import aligned, region_line
 from tpauc.cli.threads import threads_for
-from tpauc.metrics.area import tpauc_score
+from tpauc.metrics.area import area_in_region
 from tpauc.region import Region
 from tpauc.reporting import report
 
@@ -66,10 +66,7 @@ def run_demo(out: Path, *, n_seeds: int, quick: bool, overwrite: bool, progress:
     for seed in range(n_seeds):
         progress(f"split {seed + 1} of {n_seeds}, {time.perf_counter() - start:.0f} s so far")
         splits.append(_split(seed, max_steps=2 if quick else 32))
-    values = {
-        method: [tpauc_score(y, s[method], alpha=REGION.alpha, beta=REGION.beta) for y, s in splits]
-        for method in METHODS
-    }
+    values = {method: [area_in_region(y, s[method], REGION) for y, s in splits] for method in METHODS}
     title = f"Digit {DIGIT} against the rest, linear model, one of {n_seeds} splits"
     report(splits[0].labels, splits[0].scores, alpha=REGION.alpha, beta=REGION.beta, out=page, title=title)
     return {

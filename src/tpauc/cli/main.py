@@ -100,10 +100,10 @@ def _show(document: Document, lines: Sequence[str], *, as_json: bool) -> None:
 
 def _judge(alpha: float, beta: float, confidence: float, resamples: int, seed: int, intervals: str) -> Judge:
     from tpauc.cli.judging import Judge
-    from tpauc.metrics.interval_choice import IntervalMaker
+    from tpauc.metrics.intervals import IntervalOptions
 
     try:
-        return Judge(Region(alpha, beta), IntervalMaker(confidence, resamples, seed, intervals))
+        return Judge(Region(alpha, beta), IntervalOptions(confidence, intervals, resamples, seed))
     except ValueError as error:
         raise UsageError(str(error).replace("n_resamples", "--resamples")) from error
 

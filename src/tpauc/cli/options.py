@@ -60,7 +60,7 @@ Confidence = Annotated[
 ]
 Resamples = Annotated[int, typer.Option(min=1, help="Bootstrap resamples for the intervals.")]
 Intervals = Annotated[
-    Literal["auto", "bootstrap", "large-sample"],
+    Literal["auto", "bootstrap", "delong"],
     typer.Option(
         help="Kind of intervals; auto takes the bootstrap unless it takes long and the region selects many examples."
     ),

@@ -55,9 +55,9 @@ def _write(found: ScoreFile, path: Path, judge: Judge, title: str) -> Document:
         beta=judge.region.beta,
         out=path,
         title=title,
-        confidence=judge.maker.confidence,
-        n_resamples=judge.maker.n_resamples,
-        random_state=judge.maker.random_state,
-        intervals=judge.maker.kind,
+        confidence=judge.options.confidence,
+        n_resamples=judge.options.n_resamples,
+        random_state=judge.options.random_state,
+        intervals=judge.options.method,
     )
     return {"report": str(page)}

@@ -58,5 +58,5 @@ def _document(item: Difference) -> dict[str, Any]:
         "parameters": row.parameters,
         "minus": item.second.method,
         "minus_parameters": item.second.parameters,
-        **vars(item.found),
+        **{name: getattr(item.found, name) for name in ("difference", "low", "high", "p_value")},
     }

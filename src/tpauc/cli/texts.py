@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 from tpauc.cli.judging import Document
-from tpauc.metrics.interval_choice import LARGE_SAMPLE
 
 _FEW = 5  # examples of a class in the region; with fewer, intervals cover too little (`tpauc.tpauc_interval`)
 
@@ -118,17 +117,18 @@ def models_table(models: Sequence[Document], confidence: float) -> str:
 
 
 def _interval_lines(models: Sequence[Document]) -> list[str]:
-    metrics = [metric for metric in ("tpauc", "opauc", "auc") if models[0][metric]["interval"] == LARGE_SAMPLE]
+    metrics = [metric for metric in ("tpauc", "opauc", "auc") if models[0][metric]["interval"] == "delong"]
     if not metrics:
         return []
-    return [f"Large-sample intervals for {', '.join(metric.upper() for metric in metrics)}; see --intervals."]
+    return [f"Large-sample (DeLong) intervals for {', '.join(metric.upper() for metric in metrics)}; see --intervals."]
 
 
 def difference_line(first: str, second: str, difference: Document, confidence: float) -> str:
     """Say by how much the first model is better than the second, and how sure that is."""
     low, high = difference["low"], difference["high"]
     verdict = f"{first} is better" if low > 0 else f"{second} is better" if high < 0 else "not told apart"
-    level = f"{_percent(confidence)} {difference['interval']} interval"
+    method = "large-sample (DeLong)" if difference["interval"] == "delong" else difference["interval"]
+    level = f"{_percent(confidence)} {method} interval"
     return (
         f"TPAUC of {first} minus {second}: {difference['difference']:+.4f} [{level} {low:+.4f} to {high:+.4f}], "
         f"p = {difference['p_value']:.3g}: {verdict}"

@@ -1,22 +1,22 @@
 """Resamples of the stratified bootstrap, and the exact TPAUC of each.
 
-Out of ``n+`` positives and ``n-`` negatives as many are drawn with replacement, each class on its own. The data are
-sorted once, since a resample only changes how often a row counts. Let ``t`` run over the distinct scores of the
-positives, ``P_t`` be the number of selected positives with that score, and ``A_t`` and ``B_t`` the numbers of drawn
-negatives above it and not below it. Of the ``k-`` selected negatives ``max(k- - A_t, 0)`` are then at ``t`` or lower,
-and ``max(k- - B_t, 0)`` are lower, so
+A resample draws ``n+`` of the ``n+`` positives and ``n-`` of the ``n-`` negatives with replacement. The data are sorted
+once, since a resample only changes how often a row counts. Let ``t`` run over the distinct scores of the positives,
+``P_t`` be the number of selected positives with that score, and ``A_t`` and ``B_t`` the numbers of drawn negatives
+above it and not below it. Of the ``k-`` selected negatives ``max(k- - A_t, 0)`` are then at ``t`` or lower, and
+``max(k- - B_t, 0)`` are lower, so
 
     TPAUC = sum_t P_t (max(k- - A_t, 0) + max(k- - B_t, 0)) / (2 k+ k-),
 
-and all that a resample needs are running counts of its rows from the hardest on.
+and a resample needs nothing but running counts of its rows, starting at the hardest.
 
-With a single model, rows outside the region need not be drawn. To draw ``n`` rows is to draw ``n`` uniform numbers
-``u`` and to take the rows at the places ``floor(n u)``, counted from the hardest. The ``k``-th smallest of these
-numbers, ``v``, has a Beta(k, n - k + 1) distribution, and the ``k - 1`` below it are uniform on ``[0, v)``: so the
-``k`` hardest rows of a resample come from ``k`` numbers, without any approximation.
+With a single model, rows outside the region need not be drawn. Drawing ``n`` rows means drawing ``n`` uniform numbers
+``u`` and taking the rows at the places ``floor(n u)``, counted from the hardest. The ``k``-th smallest of these
+numbers, ``v``, has a Beta(k, n - k + 1) distribution, and the ``k - 1`` smaller ones are uniform on ``[0, v)``. So
+``k`` numbers give the ``k`` hardest rows of a resample, without any approximation.
 
-Where positives are few, negatives need not be drawn one by one either. Those between the same two positives count
-alike, so all that is drawn of such a group is how often it comes up: a multinomial number.
+With few positives, negatives need not be drawn one by one either. All negatives between the same two positives have the
+same effect, so one multinomial number per group says how many of them are drawn.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray
-from tpauc.region import Region
+from tpauc.region import Region, hard_mass
 
 IntArray = npt.NDArray[np.intp]
 
 # Numbers drawn at a time: what a block needs stays in a processor's cache and does not grow with the resamples.
 _BLOCK = 2**15
-_ROWS_PER_GROUP = 10  # that can be drawn one by one in the time that a group takes
+_ROWS_PER_GROUP = 10  # drawing one group takes as long as drawing this many rows one by one
 
 
-class _Ladder(NamedTuple):
-    """For each distinct score of the positives, from the lowest up, how many rows lie on either side of it."""
+class _Levels(NamedTuple):
+    """Counts of rows on either side of each distinct score of the positives, from the lowest score up."""
 
     positives_up_to: IntArray
     negatives_above: IntArray
     negatives_not_below: IntArray
 
 
-def _ladder(positive_scores: FloatArray, negative_scores: FloatArray) -> _Ladder:
-    levels, on_level = np.unique(positive_scores, return_counts=True)
+def _levels_of(positive_scores: FloatArray, negative_scores: FloatArray) -> _Levels:
+    distinct, times = np.unique(positive_scores, return_counts=True)
     ordered = np.sort(negative_scores)
-    return _Ladder(
-        positives_up_to=np.cumsum(on_level),
-        negatives_above=ordered.size - np.searchsorted(ordered, levels, side="right"),
-        negatives_not_below=ordered.size - np.searchsorted(ordered, levels, side="left"),
+    return _Levels(
+        positives_up_to=np.cumsum(times),
+        negatives_above=ordered.size - np.searchsorted(ordered, distinct, side="right"),
+        negatives_not_below=ordered.size - np.searchsorted(ordered, distinct, side="left"),
     )
 
 
@@ -61,19 +61,19 @@ def two_sided_resamples(
 ) -> FloatArray:
     """Return TPAUCs of shape (2, n_resamples): with the hardest row of each class doubled, then with the easiest.
 
-    A resample draws the same places in both, so its second value is never below its first.
+    A resample draws the same places in both cases, so its second value is never below its first.
     """
     positives, negatives = scores[positive], scores[~positive]
-    ladders = [
-        _ladder(np.append(positives, positives.min()), np.append(negatives, negatives.max())),
-        _ladder(np.append(positives, positives.max()), np.append(negatives, negatives.min())),
+    levels = [
+        _levels_of(np.append(positives, positives.min()), np.append(negatives, negatives.max())),
+        _levels_of(np.append(positives, positives.max()), np.append(negatives, negatives.min())),
     ]
     sizes = positives.size + 1, negatives.size + 1
     selected = region.hard_positives(sizes[0]), region.hard_negatives(sizes[1])
-    borders = np.unique(np.concatenate([side for ladder in ladders for side in ladder[1:]]))
+    borders = np.unique(np.concatenate([negatives for side in levels for negatives in side[1:]]))
     in_groups = _ROWS_PER_GROUP * borders.size < selected[1]
     if in_groups:
-        ladders = [_with_borders(ladder, borders) for ladder in ladders]
+        levels = [_with_borders(side, borders) for side in levels]
     values = np.empty((2, n_resamples))
     for block in _blocks(n_resamples, selected[0] + (borders.size if in_groups else selected[1])):
         length = block.stop - block.start
@@ -82,8 +82,8 @@ def two_sided_resamples(
             drawn_negatives = _running_sum_at(borders, generator, sizes[1], length)
         else:
             drawn_negatives = _running_sum(_hardest_counts(generator, sizes[1], selected[1], length))
-        for side, ladder in enumerate(ladders):
-            values[side, block] = _tpauc_of_draws(ladder, drawn_positives, drawn_negatives, *selected)
+        for side in (0, 1):
+            values[side, block] = _tpauc_of_draws(levels[side], drawn_positives, drawn_negatives, *selected)
     return values
 
 
@@ -108,29 +108,29 @@ def paired_resamples(
         length = block.stop - block.start
         counts = _counts(generator.integers(n_positive, size=(length, n_positive)), n_positive)
         drawn_positives = [_running_sum_to(selected[0], counts, order) for order in positive_orders]
-        told_apart = all(sums.shape[1] - 1 <= _usually_enough(selected[0]) for sums in drawn_positives)
-        negatives = usual if told_apart or not in_groups else _Negatives.one_by_one(by_class)
+        groups_suffice = all(sums.shape[1] - 1 <= _usually_enough(selected[0]) for sums in drawn_positives)
+        negatives = usual if groups_suffice or not in_groups else _Negatives.one_by_one(by_class)
         counts = negatives.drawn(generator, length)
-        for model, (order, ladder) in enumerate(zip(negatives.orders, negatives.ladders, strict=True)):
+        for model, (order, levels) in enumerate(zip(negatives.orders, negatives.levels, strict=True)):
             drawn_negatives = _running_sum_to(selected[1], counts, order)
-            values[model, block] = _tpauc_of_draws(ladder, drawn_positives[model], drawn_negatives, *selected)
+            values[model, block] = _tpauc_of_draws(levels, drawn_positives[model], drawn_negatives, *selected)
     return values
 
 
 class _Negatives(NamedTuple):
-    """Groups of negatives: their sizes, and for each model their order from the hardest on and the ladder over them."""
+    """Groups of negatives: their sizes, and for each model their order from the hardest on and their levels."""
 
     size: IntArray
     orders: list[IntArray]
-    ladders: list[_Ladder]
+    levels: list[_Levels]
 
     @classmethod
     def of(cls, by_class: Sequence[tuple[FloatArray, FloatArray]], row: IntArray, size: IntArray) -> _Negatives:
-        """Return the groups that have a row each to stand for them."""
+        """Return groups of the given sizes; ``row`` holds one negative of each."""
         return cls(
             size,
             orders=[np.argsort(-negatives[row]) for _, negatives in by_class],
-            ladders=[_ladder(positives, negatives[row]) for positives, negatives in by_class],
+            levels=[_levels_of(positives, negatives[row]) for positives, negatives in by_class],
         )
 
     @classmethod
@@ -140,7 +140,7 @@ class _Negatives(NamedTuple):
         return cls.of(by_class, np.arange(n), np.ones(n, dtype=np.intp))
 
     def drawn(self, generator: np.random.Generator, n_resamples: int) -> IntArray:
-        """Draw as many negatives as there are, and return how often each group came up."""
+        """Draw as many negatives as there are, and return how many of each group, shape (n_resamples, groups)."""
         n = int(self.size.sum())
         if self.size.size == n:
             return _counts(generator.integers(n, size=(n_resamples, n)), n)
@@ -148,9 +148,10 @@ class _Negatives(NamedTuple):
 
 
 def _groups(by_class: Sequence[tuple[FloatArray, FloatArray]], n_hardest: int) -> tuple[IntArray, IntArray]:
-    """Return a row of each group of negatives that the hardest positives do not tell apart for any model, and its size.
+    """Return one row of each group of negatives, and the size of the group.
 
-    They are those of equal place among the scores of these positives: below, on, or above each.
+    The negatives of a group have the same place among the scores of the hardest positives (below, on, or above each of
+    them), for every model.
     """
     place = np.zeros(by_class[0][1].size, dtype=np.intp)
     for positives, negatives in by_class:
@@ -162,16 +163,16 @@ def _groups(by_class: Sequence[tuple[FloatArray, FloatArray]], n_hardest: int) -
 
 
 def _blocks(n_resamples: int, drawn: int) -> Iterator[slice]:
-    """Cut the resamples into blocks of about as many drawn rows each."""
+    """Cut the resamples into blocks of about ``_BLOCK`` drawn rows."""
     length = max(1, _BLOCK // drawn)
     for start in range(0, n_resamples, length):
         yield slice(start, min(start + length, n_resamples))
 
 
 def _hardest_counts(generator: np.random.Generator, n: int, k: int, n_resamples: int) -> IntArray:
-    """Draw ``n`` rows out of ``n``, and return how often each is among the ``k`` hardest drawn.
+    """Draw ``n`` rows out of ``n``, and return how often each is among the ``k`` hardest drawn rows.
 
-    Columns are the rows from the hardest on, up to the last that any resample drew.
+    Columns are the rows from the hardest on, up to the last one that any resample drew.
     """
     border = n * generator.beta(k, n - k + 1, size=(n_resamples, 1))
     places = generator.random((n_resamples, k))
@@ -202,11 +203,11 @@ def _running_sum_at(borders: IntArray, generator: np.random.Generator, n: int, n
     return np.cumsum(counts[:, :-1], axis=1)
 
 
-def _with_borders(ladder: _Ladder, borders: IntArray) -> _Ladder:
-    """Return the ladder with the numbers of borders in place of those of negatives."""
-    return ladder._replace(
-        negatives_above=np.searchsorted(borders, ladder.negatives_above),
-        negatives_not_below=np.searchsorted(borders, ladder.negatives_not_below),
+def _with_borders(levels: _Levels, borders: IntArray) -> _Levels:
+    """Return levels that count borders instead of negatives."""
+    return levels._replace(
+        negatives_above=np.searchsorted(borders, levels.negatives_above),
+        negatives_not_below=np.searchsorted(borders, levels.negatives_not_below),
     )
 
 
@@ -220,18 +221,18 @@ def _running_sum_to(k: int, counts: IntArray, order: IntArray) -> IntArray:
 
 
 def _usually_enough(k: int) -> int:
-    """Return how many of the hardest rows receive ``k`` draws in all but the rarest resamples."""
+    """Return a number of hardest rows that receive ``k`` draws in all but the rarest resamples."""
     # The first m rows receive about m draws, give or take sqrt(m).
     return k + math.ceil(6.0 * math.sqrt(k))
 
 
 def _tpauc_of_draws(
-    ladder: _Ladder, positives: IntArray, negatives: IntArray, k_positive: int, k_negative: int
+    levels: _Levels, positives: IntArray, negatives: IntArray, k_positive: int, k_negative: int
 ) -> FloatArray:
-    """TPAUC of each resample, from the running counts of its positives and its negatives."""
-    n_levels = int(np.searchsorted(ladder.positives_up_to, positives.shape[1] - 1)) + 1  # none is drawn from above
-    up_to, above, not_below = (side[:n_levels] for side in ladder)
-    # Clipping: sums end at the last row drawn, and stay the same from there on.
+    """Return the TPAUC of each resample, from the running counts of its positives and its negatives."""
+    n_levels = int(np.searchsorted(levels.positives_up_to, positives.shape[1] - 1)) + 1  # no easier positive is drawn
+    up_to, above, not_below = (counts[:n_levels] for counts in levels)
+    # Clipping: the sums end at the last row drawn, and stay the same from there on.
     hard_up_to = np.minimum(np.take(positives, up_to, axis=1, mode="clip"), k_positive)
     hard_on_level = np.diff(hard_up_to, axis=1, prepend=0)
     beaten = np.maximum(k_negative - np.take(negatives, not_below, axis=1, mode="clip"), 0)
@@ -239,3 +240,11 @@ def _tpauc_of_draws(
     won_twice = (hard_on_level * (beaten + beaten_or_tied)).sum(axis=1)
     tpauc: FloatArray = won_twice / (2 * k_positive * k_negative)
     return tpauc
+
+
+def percentile_limits(values: FloatArray, confidence: float) -> tuple[float, float]:
+    """Return the values of rank ``j`` from either end of ``r``, where ``j = floor((r + 1) (1 - confidence) / 2)``."""
+    # There are enough resamples for a rank of at least 1, but for rounding.
+    rank = max(1, hard_mass(values.size + 1, (1.0 - confidence) / 2.0))
+    ordered = np.sort(values)
+    return float(ordered[rank - 1]), float(ordered[-rank])

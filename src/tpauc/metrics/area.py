@@ -6,9 +6,11 @@ Every ``*_score`` lies in [0, 1] and higher is better. All of them are one idea:
     [s+ > s-] + tie * [s+ == s-],      tie = 1/2, 1 or 0 for ties="half", "optimistic", "pessimistic".
 
 ``"half"`` is what ROC software does; ``"optimistic"`` is the 0-1 loss as the paper writes it. The examples are found by
-selection, O(n), and only the selected ones are put in order: the data are never sorted as a whole. With ties across
-classes at the very border of the region the mean above and the interpolated curve of other software differ: the curve
-cuts a diagonal there, the mean counts each tied pair alike.
+selection, O(n), and only the selected ones are sorted, never the data as a whole. With ties across classes at the very
+border of the region the mean above and the interpolated curve of other software differ: the curve cuts a diagonal
+there, the mean counts each tied pair alike.
+
+`area_in_region` is the same without the checks, for callers inside the package.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from tpauc._validation import (
 )
 from tpauc.region import Region, hard_mass
 
-TIES = {"half": 0.5, "optimistic": 1.0, "pessimistic": 0.0}
+_TIES = {"half": 0.5, "optimistic": 1.0, "pessimistic": 0.0}
 
 
 def tpauc_score(
@@ -56,9 +58,9 @@ def tpauc_score(
     ties : {"half", "optimistic", "pessimistic"}, default="half"
         What a positive and a negative of equal score count.
     sample_weight : array-like of shape (n,), optional
-        Non-negative weights. The region then takes the share ``alpha`` of the positives' weight and the share ``beta``
-        of the negatives'; an example on the border counts with the part of its weight that is inside. If all weights
-        are whole numbers they stand for repeated rows, and the share is rounded down as it is for rows.
+        Non-negative weights. The region then takes the share ``alpha`` of the weight of the positives and the share
+        ``beta`` of the weight of the negatives; an example on the border counts with the part of its weight that is
+        inside. If all weights are whole numbers they stand for repeated rows, and the share is rounded down.
 
     Returns
     -------
@@ -75,19 +77,30 @@ def tpauc_score(
     """
     region = Region(alpha, beta)
     check_flag(normalize, "normalize")
-    tie = TIES[check_choice(ties, "ties", TIES)]
+    tie = tie_credit(ties)
     positive, scores = check_labels_and_scores(y_true, y_score)
-    if sample_weight is None:
-        n_positive = int(np.count_nonzero(positive))
-        value = _mean_over_pairs(
-            _lowest(scores.compress(positive), region.hard_positives(n_positive)),
-            _highest_negatives(positive, scores, region.hard_negatives(scores.size - n_positive)),
-            tie,
-        )
-    else:
-        weight = check_sample_weight(sample_weight, positive)
-        value = _weighted_score(positive, scores, weight, region, tie)
+    weight = None if sample_weight is None else check_sample_weight(sample_weight, positive)
+    value = area_in_region(positive, scores, region, tie=tie, weight=weight)
     return value if normalize else value * region.area
+
+
+def area_in_region(
+    positive: BoolArray, scores: FloatArray, region: Region, *, tie: float = 0.5, weight: FloatArray | None = None
+) -> float:
+    """Return :func:`tpauc_score` for arrays that are checked already; a tied pair counts ``tie``."""
+    if weight is not None:
+        return _weighted_area(positive, scores, weight, region, tie)
+    n_positive = int(np.count_nonzero(positive))
+    return _mean_over_pairs(
+        _lowest(scores.compress(positive), region.hard_positives(n_positive)),
+        _highest_negatives(positive, scores, region.hard_negatives(scores.size - n_positive)),
+        tie,
+    )
+
+
+def tie_credit(ties: str) -> float:
+    """Return how much a tied pair counts under the rule ``ties``."""
+    return _TIES[check_choice(ties, "ties", _TIES)]
 
 
 def opauc_score(
@@ -124,7 +137,7 @@ def opauc_score(
     if not 0.0 <= lower < upper:
         raise ValueError(f"min_fpr must be in [0, beta) = [0, {upper}), got {min_fpr!r}")
     check_flag(normalize, "normalize")
-    tie = TIES[check_choice(ties, "ties", TIES)]
+    tie = tie_credit(ties)
     positive_scores, negative_scores = _by_class(*check_labels_and_scores(y_true, y_score))
     n_negative = negative_scores.size
     first = hard_mass(n_negative, lower)
@@ -161,8 +174,8 @@ def tpr_dependent_opauc(
 ) -> float:
     """Area under the curve from the point where ``TPR = 1 - alpha`` up to ``FPR = beta``, down to the axis.
 
-    The paper's section on inconsistency: besides the corner it counts the rectangle below it, whose width depends on
-    the model, so it may order two models the other way round than TPAUC does. With ``t`` the lowest score of the
+    The paper's section on inconsistency: besides the corner it counts the rectangle below the corner, whose width
+    depends on the model. So it may rank two models in the opposite order of TPAUC. With ``t`` the lowest score of the
     ``n+ - k+`` easy positives it is
 
         1/(n+ n-) * ( sum over hard pairs [s+ > s-]  +  (n+ - k+) * number of hard negatives below t ),
@@ -187,7 +200,7 @@ def tpr_dependent_opauc(
     """
     region = Region(alpha, beta)
     check_flag(normalize, "normalize")
-    tie = TIES[check_choice(ties, "ties", TIES)]
+    tie = tie_credit(ties)
     positive_scores, negative_scores = _by_class(*check_labels_and_scores(y_true, y_score))
     n_positive, n_negative = positive_scores.size, negative_scores.size
     k_positive = region.hard_positives(n_positive)
@@ -222,15 +235,15 @@ def _highest(values: FloatArray, k: int) -> FloatArray:
 
 
 def _highest_negatives(positive: BoolArray, scores: FloatArray, k: int) -> FloatArray:
-    """Return the ``k`` largest scores of negatives in any order, O(n); quicker than to pick the negatives out first."""
+    """Return the ``k`` largest scores of negatives in any order, O(n); faster than extracting the negatives first."""
     candidates = np.where(positive, -np.inf, scores)
     candidates.partition(scores.size - k)
     return candidates[scores.size - k :]
 
 
 def _mean_over_pairs(positive_scores: FloatArray, negative_scores: FloatArray, tie: float) -> float:
-    """Mean of ``[s+ > s-] + tie * [s+ == s-]`` over all pairs of the two selections, which it puts in order."""
-    # Searching sorted values in sorted values walks memory forwards, several times faster than jumping about in it.
+    """Return the mean of ``[s+ > s-] + tie * [s+ == s-]`` over all pairs of the two selections, which it sorts."""
+    # Searching sorted values in sorted values walks memory forwards, several times faster than random access.
     # In place: the selections are copies, and new memory costs more than sorting.
     positives, negatives = positive_scores, negative_scores
     positives.sort()
@@ -247,7 +260,7 @@ def _mean_over_pairs(positive_scores: FloatArray, negative_scores: FloatArray, t
 
 
 def _count(ordered: FloatArray, queries: FloatArray, side: str) -> int:
-    """Sum over queries of the number of ordered values below ("left") or not above ("right") the query."""
+    """Return the sum over queries of the number of ordered values below ("left") or not above ("right") the query."""
     # mypy: NumPy types `side` as a literal.
     return int(np.searchsorted(ordered, queries, side=side).sum(dtype=np.int64))  # type: ignore[call-overload]
 
@@ -255,7 +268,7 @@ def _count(ordered: FloatArray, queries: FloatArray, side: str) -> int:
 # ------------------------------------------------------------------------------------------------ weighted examples
 
 
-def _weighted_score(positive: BoolArray, scores: FloatArray, weight: FloatArray, region: Region, tie: float) -> float:
+def _weighted_area(positive: BoolArray, scores: FloatArray, weight: FloatArray, region: Region, tie: float) -> float:
     positive_scores, negative_scores = _by_class(positive, scores)
     positive_weight, negative_weight = _by_class(positive, weight)
     if _repeats_rows(weight):
@@ -273,7 +286,7 @@ def _weighted_score(positive: BoolArray, scores: FloatArray, weight: FloatArray,
 
 
 def _repeats_rows(weight: FloatArray) -> bool:
-    """Whether all weights are whole numbers and few enough to be counted one by one in float64."""
+    """Return whether all weights are whole numbers whose sum is exact in float64."""
     with np.errstate(over="ignore"):
         return bool(weight.sum() <= 2.0**53 and (weight == np.floor(weight)).all())
 
@@ -281,8 +294,8 @@ def _repeats_rows(weight: FloatArray) -> bool:
 def _lowest_mass(values: FloatArray, weight: FloatArray, target: float) -> tuple[FloatArray, FloatArray]:
     """Return the smallest values whose weights add up to ``target``, the last one cut, in O(n).
 
-    Halves the undecided range by selection, as one finds a median: what is surely inside is kept, what is surely
-    outside is dropped, and each round costs half the one before.
+    Halves the undecided range by selection, as one finds a median: values that are surely inside are kept, values that
+    are surely outside are dropped, and each round costs half as much as the one before.
     """
     inside_values: list[FloatArray] = []
     inside_weights: list[FloatArray] = []

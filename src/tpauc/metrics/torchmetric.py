@@ -5,9 +5,8 @@ Over the ``k+`` lowest-scored positives and the ``k-`` highest-scored negatives,
     TPAUC = (won + tie * tied) / (k+ k-),
 
 where ``won`` and ``tied`` count their pairs with ``s+ > s-`` and ``s+ == s-``: the value of
-:func:`tpauc.tpauc_score`, found by selection on the device of the tensors. Counts are whole numbers (int64) and
-the result is float64, so it carries a single rounding whatever the type of the scores; float32 on a device without
-float64.
+:func:`tpauc.tpauc_score`, found by selection on the device of the tensors. Counts are whole numbers (int64) and the
+result is float64 (float32 on a device without float64), so there is a single rounding whatever the type of the scores.
 
 **Bins.** A state of fixed size keeps two histograms instead of the scores. Scores, any finite numbers, fall into bins
 of equal width in ``u``, where
@@ -15,8 +14,8 @@ of equal width in ``u``, where
     u(s) = 1 / (4 (1 - s)) for s < 0,    1/4 + s/2 for 0 <= s <= 1,    1 - 1 / (4 s) for s > 1,
 
 increasing from 0 to 1: half of the bins share [0, 1] evenly, the others grow wider with ``|s|`` as ``(1 + |s|)^2``.
-``u`` has no option, so histograms of equal size can always be added. As TPAUC depends on the order alone, scores that
-crowd in a narrow place may be spread by any increasing function first: logits show more than probabilities near 0 or 1.
+``u`` has no option, so histograms of equal size can always be added. TPAUC depends only on the order of the scores, so
+any increasing function may spread scores that lie close together: logits fill more bins than probabilities near 0 or 1.
 
 Write ``b(s)`` for the bin of a score. Every step of ``u`` is a correctly rounded increasing operation, so
 ``s <= t`` implies ``b(s) <= b(t)``. Hence
@@ -26,8 +25,8 @@ Write ``b(s)`` for the bin of a score. Every step of ``u`` is a correctly rounde
 2. ``b(s+) > b(s-)`` implies ``s+ > s-``: the pair is won; ``b(s+) < b(s-)`` implies ``s+ < s-``: it is lost;
 3. a pair in one bin counts something in [0, 1], under every tie rule.
 
-So the exact value lies between that with all pairs of point 3 lost and that with all of them won. The estimate is the
-middle of the two, the error bound half their distance.
+So the exact value lies between the value with all pairs of point 3 lost and the value with all of them won. The
+estimate is the middle of the two, the error bound half their distance.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
-from tpauc._validation import check_choice, check_class_counts, check_count, check_logits_and_labels
-from tpauc.metrics.area import TIES
+from tpauc._validation import check_class_counts, check_count, check_logits_and_labels
+from tpauc.metrics.area import tie_credit
 from tpauc.region import Region
 
 
@@ -76,7 +75,7 @@ def two_way_partial_auc(scores: Tensor, labels: Tensor, *, alpha: float, beta: f
     tensor(0.2500, dtype=torch.float64)
     """
     region = Region(alpha, beta)
-    tie = TIES[check_choice(ties, "ties", TIES)]
+    tie = tie_credit(ties)
     return _mean_over_hard_pairs(*_by_class(scores, labels), region, tie)
 
 
@@ -87,17 +86,17 @@ class TwoWayPartialAUC(Metric):
     exact, also over processes with unequal or empty shares of the data. With ``bins`` the state has a fixed size and
     ``compute()`` is an estimate: the exact value is at most :attr:`error_bound` away, always.
 
-    ``forward`` adds a batch and returns the value of this batch alone, NaN if the region selects nobody in it, as is
-    usual for small batches of rare events; ``compute`` raises a ``ValueError`` in that case.
+    ``forward`` adds a batch and returns the value of this batch alone. It is NaN if the region selects no example of a
+    class in the batch, as is usual for small batches of rare events; ``compute`` raises a ``ValueError`` in that case.
 
     Parameters
     ----------
     alpha, beta, ties
         As in :func:`two_way_partial_auc`. Bins cannot tell a tie from a near miss; the bound covers every rule.
     bins : int, optional
-        Number of bins of each of the two histograms; the module's head says how scores fall into them.
+        Number of bins of each of the two histograms; the docstring of the module defines the bins.
     **kwargs
-        Of ``torchmetrics.Metric``: ``process_group``, ``sync_on_compute``, ``dist_sync_on_step`` and so on.
+        Parameters of ``torchmetrics.Metric``: ``process_group``, ``sync_on_compute``, ``dist_sync_on_step`` and so on.
 
     Examples
     --------
@@ -125,7 +124,7 @@ class TwoWayPartialAUC(Metric):
         super().__init__(**kwargs)
         self.region = Region(alpha, beta)
         self.bins = None if bins is None else check_count(bins, "bins")
-        self.ties = check_choice(ties, "ties", TIES)
+        self.ties, self._tie = ties, tie_credit(ties)
         self._last_bound = torch.tensor(0.0)
         if self.bins is None:
             self.positive_scores: list[Tensor] | Tensor
@@ -145,7 +144,7 @@ class TwoWayPartialAUC(Metric):
         if self.bins is None:
             assert isinstance(self.positive_scores, list)
             assert isinstance(self.negative_scores, list)
-            # Both get a part of every batch, if only an empty one: so joined they are of one type, the widest seen.
+            # Both get a part of every batch, even an empty one, so that both have the widest type seen when joined.
             self.positive_scores.append(positive_scores)
             self.negative_scores.append(negative_scores)
         else:
@@ -153,10 +152,10 @@ class TwoWayPartialAUC(Metric):
             self.negative_counts = self.negative_counts + _histogram(negative_scores, self.bins)
 
     def compute(self) -> Tensor:
-        """Return the value over all batches, of all processes; float64, without dimensions."""
+        """Return the value over all batches of all processes, a float64 scalar."""
         if self.bins is None:
             positive_scores, negative_scores = self._joined("positive_scores"), self._joined("negative_scores")
-            return _mean_over_hard_pairs(positive_scores, negative_scores, self.region, TIES[self.ties])
+            return _mean_over_hard_pairs(positive_scores, negative_scores, self.region, self._tie)
         value, self._last_bound = _mean_over_binned_pairs(self.positive_counts, self.negative_counts, self.region)
         return value
 
@@ -164,7 +163,7 @@ class TwoWayPartialAUC(Metric):
     def error_bound(self) -> float:
         """How far ``compute()`` can be from the exact value; 0.0 without ``bins``.
 
-        Calls ``compute()`` if that was not done since the last batch, so ask for it in every process or in none.
+        Calls ``compute()`` if the last batch is newer than the last value, so use it in every process or in none.
         """
         if self.bins is None:
             return 0.0
@@ -172,13 +171,13 @@ class TwoWayPartialAUC(Metric):
         return float(self._last_bound)
 
     def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
-        """Add a batch and return its own value, NaN if the region selects nobody in it.
+        """Add a batch and return its own value, NaN if the region selects no example of a class in it.
 
-        The parent puts the state aside while it computes the batch value, in O(all examples so far), and loses it if
-        that raises.
+        The parent sets the state aside while it computes the batch value, in O(all examples so far), and loses it if
+        the computation raises.
         """
         for name, state in self.metric_state.items():
-            # The metrics of a `MetricCollection` share their lists, and each of them is about to add the batch.
+            # The metrics of a `MetricCollection` share their lists, and each metric is about to add the batch.
             setattr(self, name, list(state) if isinstance(state, list) else state)
         self.update(scores, labels)
         batch = TwoWayPartialAUC(
@@ -196,7 +195,7 @@ class TwoWayPartialAUC(Metric):
             value: Tensor = batch.compute()
         except ValueError:
             value = torch.full((), math.nan, dtype=_widest_float(scores.device), device=scores.device)
-        # Loggers look for the batch value here. mypy: the parent starts it as None and says no more of its type.
+        # Loggers read the batch value from here. mypy: the parent sets None and declares no other type.
         self._forward_cache = value  # type: ignore[assignment]
         return value
 
@@ -204,7 +203,7 @@ class TwoWayPartialAUC(Metric):
 
     @contextmanager
     def sync_context(self, *args: Any, should_unsync: bool = True, **kwargs: Any) -> Iterator[None]:
-        """Do as the parent, but bring the local state back also when computing raises."""
+        """Do as the parent, but restore the local state also when computing raises."""
         self.sync(*args, **kwargs)
         try:
             yield
@@ -214,10 +213,10 @@ class TwoWayPartialAUC(Metric):
     def _sync_dist(
         self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any | None = None
     ) -> None:
-        """Gather one float64 tensor for each class from every process.
+        """Gather one float64 tensor per class from every process.
 
-        The parent sends scores as they are, and float32 where there are none. Processes whose types differ would read
-        each other's bytes wrongly, or abort.
+        The parent sends scores in their own type, and an empty float32 tensor if there are none. Processes whose types
+        differ would misread each other's bytes, or abort.
         """
         if self.bins is None:
             self.positive_scores = [self._joined("positive_scores").to(torch.float64)]
@@ -231,7 +230,7 @@ class TwoWayPartialAUC(Metric):
         return torch.cat(state) if state else torch.empty(0, device="cpu" if self.compute_on_cpu else self.device)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> TwoWayPartialAUC:
-        """Move the state with the metric, but keep its type: rounded scores would tie, rounded counts be wrong."""
+        """Move the state with the metric, but keep its type: rounding would tie scores and falsify counts."""
         computed = self._computed
         super()._apply(fn, exclude_state=[*self._defaults, *exclude_state])
         for name, state in self.metric_state.items():
@@ -241,15 +240,15 @@ class TwoWayPartialAUC(Metric):
         return self
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        """Do as the parent, and forget what was computed: that was of the state before."""
+        """Do as the parent, and drop the value that was computed from the earlier state."""
         super()._load_from_state_dict(*args, **kwargs)
         self._computed = None
 
     def _wrap_compute(self, compute: Callable[..., Any]) -> Callable[..., Any]:
         """Leave out the parent's warning that ``update`` was not called.
 
-        Without data ``compute`` raises an error that says so; and a process without data, or a state that was loaded,
-        gives the right value.
+        Without any data ``compute`` raises an error that says so. A process without data, or a loaded state, gives the
+        right value.
         """
         wrapped = super()._wrap_compute(compute)
 
@@ -276,7 +275,7 @@ def _by_class(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _mean_over_hard_pairs(positive_scores: Tensor, negative_scores: Tensor, region: Region, tie: float) -> Tensor:
-    """Mean of ``[s+ > s-] + tie * [s+ == s-]`` over the pairs in the region."""
+    """Return the mean of ``[s+ > s-] + tie * [s+ == s-]`` over the pairs in the region."""
     check_class_counts(positive_scores.numel(), negative_scores.numel(), "labels")
     k_positive = region.hard_positives(positive_scores.numel())
     k_negative = region.hard_negatives(negative_scores.numel())
@@ -292,7 +291,7 @@ def _mean_over_hard_pairs(positive_scores: Tensor, negative_scores: Tensor, regi
 
 
 def _histogram(scores: Tensor, bins: int) -> Tensor:
-    """Count the scores in each bin; the module's head defines the bins."""
+    """Return the number of scores in each bin; the docstring of the module defines the bins."""
     s = scores.to(_widest_float(scores.device))
     u = torch.where(s < 0, 0.25 / (1 - s), torch.where(s <= 1, 0.25 + 0.5 * s, 1 - 0.25 / s))
     bin_numbers = (u * bins).to(torch.int64).clamp(max=bins - 1)
@@ -311,14 +310,14 @@ def _mean_over_binned_pairs(positive_counts: Tensor, negative_counts: Tensor, re
     in_one_bin = (hard_positives * hard_negatives).sum()
     result_type = _widest_float(won.device)
     lower, upper = won.to(result_type) / n_pairs, (won + in_one_bin).to(result_type) / n_pairs
-    # The two, their middle and the exact value are rounded, by less than 8 eps together. Without a pair in doubt they
-    # are one number, rounded alike.
+    # The two, their middle and the exact value are rounded, by less than 8 eps together. Without a pair in one bin all
+    # are the same number, rounded alike.
     rounding = 8 * torch.finfo(result_type).eps * (in_one_bin > 0)
     return (lower + upper) / 2, (upper - lower) / 2 + rounding
 
 
 def _first(counts: Tensor, k: int) -> Tensor:
-    """How many of the first ``k`` examples each bin holds."""
+    """Return how many of the first ``k`` examples each bin holds."""
     before = counts.cumsum(0) - counts
     return (k - before).clamp(min=0).minimum(counts)
 
@@ -327,12 +326,12 @@ def _first(counts: Tensor, k: int) -> Tensor:
 
 
 def _widest_float(device: torch.device) -> torch.dtype:
-    """Type of results: Apple's devices have no float64."""
+    """Return the type of results: Apple's devices have no float64."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def _moved(tensor: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
-    """Put a tensor where ``fn`` would put it, without changing its type."""
+    """Return a tensor on the device that ``fn`` moves it to, in its own type."""
     return tensor.to(fn(tensor.new_empty(0)).device)
 
 
@@ -348,7 +347,7 @@ def _check_finite(tensor: torch.Tensor, name: str) -> None:
 
 
 def _check_not_synced(synced: bool) -> None:
-    """Raise if a batch would be added to the gathered state of all processes, and lost with it."""
+    """Raise if a batch would be added to the gathered state of all processes, which is dropped later."""
     if synced:
         raise RuntimeError(
             "the metric holds the state of all processes since sync(); call unsync() before adding a batch"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tpauc._validation import BoolArray, FloatArray
-from tpauc.metrics.intervals import OperatingPoint
+from tpauc.metrics.operating_points import OperatingPoint
 from tpauc.region import Region
 from tpauc.reporting._checks import COUNTERS, is_drawable
 from tpauc.reporting.axes import Axis, with_room

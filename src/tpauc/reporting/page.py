@@ -12,8 +12,8 @@ import numpy as np
 
 from tpauc import __version__
 from tpauc._validation import FloatArray, import_extra
-from tpauc.metrics.interval_choice import LARGE_SAMPLE, Areas
-from tpauc.metrics.intervals import Comparison
+from tpauc.metrics.comparison import Comparison
+from tpauc.metrics.summary import Summary
 from tpauc.region import Region
 from tpauc.reporting.figures import rule_legend, score_text
 from tpauc.reporting.panels import COLOURS, Area, Look, Panel
@@ -21,6 +21,7 @@ from tpauc.reporting.panels import COLOURS, Area, Look, Panel
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+_LARGE_SAMPLE = "large-sample (DeLong)"
 _SHAPES = {
     "circle": "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z",
     "square": "M-4 -4h8v8h-8z",
@@ -35,9 +36,8 @@ class ModelResult:
 
     name: str
     look: Look
-    areas: Areas
+    areas: Summary
     versus_first: Comparison | None
-    kinds: dict[str, str]  # of the intervals of the areas and of the difference
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,14 @@ def rendered(contents: Contents) -> str:
 
 def _how_made(contents: Contents) -> str:
     """Say how the intervals were made."""
-    names = {"tpauc": "TPAUC", "opauc": "OPAUC", "auc": "AUC", "difference": "differences"}
-    kinds = {what: kind for model in contents.models for what, kind in model.kinds.items()}  # the same for all models
-    large = [names[what] for what, kind in kinds.items() if kind == LARGE_SAMPLE]
-    if len(large) == len(kinds):
-        return LARGE_SAMPLE
+    last = contents.models[-1]  # the methods are the same for all models, and the first has no difference
+    methods = {"TPAUC": last.areas.tpauc.method, "OPAUC": last.areas.opauc.method, "AUC": last.areas.auc.method}
+    methods |= {} if last.versus_first is None else {"differences": last.versus_first.method}
+    large = [name for name, method in methods.items() if method == "delong"]
+    if len(large) == len(methods):
+        return _LARGE_SAMPLE
     resamples = f"{contents.n_resamples:,} resamples"
-    return f"{resamples}; {LARGE_SAMPLE} for {', '.join(large)}" if large else resamples
+    return f"{resamples}; {_LARGE_SAMPLE} for {', '.join(large)}" if large else resamples
 
 
 def _environment() -> Environment:

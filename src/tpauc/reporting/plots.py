@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc._validation import import_extra
-from tpauc.metrics.intervals import operating_point
+from tpauc.metrics.operating_points import operating_point_in_region
 from tpauc.region import Region
 from tpauc.reporting._checks import check_history, check_named_scores
 from tpauc.reporting.figures import roc_panels, rule_legend, score_panel, training_panels
@@ -54,7 +54,7 @@ def plot_roc(y_true: npt.ArrayLike, scores: Mapping[str, npt.ArrayLike], *, alph
     """
     region = Region(alpha, beta)
     positive, checked = check_named_scores(y_true, scores)
-    points = {name: operating_point(positive, s, alpha=alpha, beta=beta) for name, s in checked.items()}
+    points = {name: operating_point_in_region(positive, s, region) for name, s in checked.items()}
     return draw(list(roc_panels(positive, checked, points, region)), columns=2, legend=model_legend(checked))
 
 
@@ -80,7 +80,7 @@ def plot_scores(y_true: npt.ArrayLike, scores: Mapping[str, npt.ArrayLike], *, a
     """
     region = Region(alpha, beta)
     positive, checked = check_named_scores(y_true, scores)
-    points = {name: operating_point(positive, s, alpha=alpha, beta=beta) for name, s in checked.items()}
+    points = {name: operating_point_in_region(positive, s, region) for name, s in checked.items()}
     panels = [score_panel(name, positive, s, points[name], region) for name, s in checked.items()]
     return draw(panels, columns=min(2, len(panels)), legend=rule_legend())
 

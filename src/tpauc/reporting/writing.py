@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc._files import write_together
-from tpauc._validation import BoolArray, FloatArray, check_text, import_extra
-from tpauc.metrics.interval_choice import IntervalMaker
+from tpauc._validation import BoolArray, FloatArray, check_choice, check_text, import_extra
+from tpauc.metrics.comparison import compare_in_region
+from tpauc.metrics.intervals import METHODS, IntervalOptions
+from tpauc.metrics.summary import summarise
 from tpauc.region import Region
 from tpauc.reporting._checks import check_history, check_named_scores
 from tpauc.reporting.figures import roc_panels, rule_legend, score_panel, training_panels
@@ -62,9 +64,8 @@ def report(
         The course of training, as in :func:`tpauc.plot_training`; a run that has a model's name has its colour too.
     confidence, n_resamples, random_state
         As in :func:`tpauc.tpauc_interval`.
-    intervals : {"auto", "bootstrap", "large-sample"}, default="auto"
-        Their kind. "auto" takes the bootstrap unless it takes long and the region selects many examples of both
-        classes; the page says which.
+    intervals : {"auto", "bootstrap", "delong"}, default="auto"
+        How they are made, the ``method`` of :func:`tpauc.tpauc_interval`; the page says which one was taken.
     pngs : bool, default=True
         Whether to write ``NAME-roc.png``, ``NAME-scores.png`` and ``NAME-training.png`` beside ``NAME.html``.
 
@@ -85,7 +86,8 @@ def report(
     ['report-roc.png', 'report-scores.png', 'report.html']
     """
     region = Region(alpha, beta)
-    maker = IntervalMaker(confidence, n_resamples, random_state, intervals)
+    method = check_choice(intervals, "intervals", METHODS)
+    options = IntervalOptions(confidence, method, n_resamples, random_state)
     positive, checked = check_named_scores(y_true, scores)
     check_text(title, "title")
     only_run = next(iter(checked)) if len(checked) == 1 else "run"
@@ -93,7 +95,7 @@ def report(
     page = check_page_path(out)
     for module in ("jinja2", "matplotlib") if pngs else ("jinja2",):
         import_extra(module, "report")
-    models = _measured(positive, checked, region, maker)
+    models = _measured(positive, checked, region, options)
     points = {model.name: model.areas.point for model in models}
     looks = _looks(checked, runs)
     n_positive = int(np.count_nonzero(positive))
@@ -116,16 +118,15 @@ def report(
 
 
 def _measured(
-    positive: BoolArray, scores: Mapping[str, FloatArray], region: Region, maker: IntervalMaker
+    positive: BoolArray, scores: Mapping[str, FloatArray], region: Region, options: IntervalOptions
 ) -> list[ModelResult]:
     """Return the numbers of the tables for every model."""
     first = next(iter(scores))
     results = []
     for number, (name, values) in enumerate(scores.items()):
-        areas, versus, kinds = maker.areas(positive, values, region), None, {}
-        if name != first:
-            versus, kinds["difference"] = maker.difference(positive, values, scores[first], region)
-        results.append(ModelResult(name, look_of(number), areas, versus, areas.kinds | kinds))
+        areas = summarise(positive, values, region, options)
+        versus = None if name == first else compare_in_region(positive, values, scores[first], region, options)
+        results.append(ModelResult(name, look_of(number), areas, versus))
     return results
 
 

@@ -12,12 +12,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from tpauc._validation import BoolArray, check_count, check_logit_count, check_module
+from tpauc._validation import BoolArray, check_count, check_labels_and_scores, check_logit_count, check_module
 from tpauc.losses._objective import PairObjective
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.tpauc_loss import WarmUp, empirical_risks
 from tpauc.losses.weighting import Uniform, Weighting
-from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
+from tpauc.metrics.area import area_in_region
 from tpauc.region import Region
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import Data, Examples, as_examples, on_device
@@ -43,11 +43,8 @@ class Evaluation:
     @classmethod
     def of(cls, positive: npt.ArrayLike, scores: npt.ArrayLike, region: Region) -> Evaluation:
         """Measure given scores."""
-        return cls(
-            tpauc=tpauc_score(positive, scores, alpha=region.alpha, beta=region.beta),
-            opauc=opauc_score(positive, scores, beta=region.beta),
-            auc=auc_score(positive, scores),
-        )
+        labels, checked = check_labels_and_scores(positive, scores)
+        return cls(*(area_in_region(labels, checked, r) for r in (region, Region(1.0, region.beta), Region(1.0, 1.0))))
 
 
 def evaluate(model: nn.Module, data: Data, *, alpha: float, beta: float, batch_size: int = 1024) -> Evaluation:

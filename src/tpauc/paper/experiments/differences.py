@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tpauc._validation import FloatArray, check_choice
-from tpauc.metrics.intervals import Comparison, compare_tpauc
+from tpauc.metrics.comparison import Comparison, compare_tpauc
 from tpauc.paper.data.datasets import load_splits
 from tpauc.paper.experiments.cells import check_each, region_text
 from tpauc.paper.experiments.measured_data import check_measured_on
@@ -82,7 +82,7 @@ def differences(out: Path, data_dir: Path, against: Sequence[str] = AGAINST) -> 
             labels[place] = as_examples(splits.test, "test").positive
         alpha, beta = first.alpha, first.beta
         scores = _test_scores(out, first), _test_scores(out, second)
-        compared = compare_tpauc(labels[place], *scores, alpha=alpha, beta=beta, random_state=0)
+        compared = compare_tpauc(labels[place], *scores, alpha=alpha, beta=beta, method="bootstrap", random_state=0)
         found.append(Difference(first, second, compared))
     return found
 

@@ -22,7 +22,7 @@ from torch import nn
 
 from tpauc._files import remove_leftovers, write_atomically
 from tpauc._validation import BoolArray, FloatArray
-from tpauc.metrics.area import tpauc_score
+from tpauc.metrics.area import area_in_region, tpauc_score
 from tpauc.metrics.intervals import tpauc_interval
 from tpauc.paper.data.datasets import Splits
 from tpauc.paper.experiments.backbones import Mirrored
@@ -246,9 +246,7 @@ class BestEpoch(NamedTuple):
 def best_epoch(trained: Trained, epochs: int, region: Region) -> BestEpoch:
     """Return the best of the first ``epochs`` epochs by the validation data, of equal ones the first."""
     values = [
-        tpauc_score(
-            trained.labels.validation, trained.scores.read(epoch).validation, alpha=region.alpha, beta=region.beta
-        )
+        area_in_region(trained.labels.validation, trained.scores.read(epoch).validation, region)
         for epoch in range(1, epochs + 1)
     ]
     best = int(np.argmax(values))
@@ -259,7 +257,8 @@ def result_of(cell: Cell, region: Region, trained: Trained) -> Result:
     """Return the result of a trained cell in a region."""
     alpha, beta, on_test = region.alpha, region.beta, trained.labels.test
     best = best_epoch(trained, cell.epochs, region)
-    interval = tpauc_interval(on_test, trained.scores.read(best.epoch).test, alpha=alpha, beta=beta, random_state=0)
+    test_scores = trained.scores.read(best.epoch).test
+    interval = tpauc_interval(on_test, test_scores, alpha=alpha, beta=beta, method="bootstrap", random_state=0)
     last = tpauc_score(on_test, trained.scores.read(cell.epochs).test, alpha=alpha, beta=beta)
     n_positive = int(on_test.sum())
     return Result(

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
+from tpauc.metrics.area import area_in_region
 from tpauc.paper.figures.canvas import INK, REGION, label, line_style, new_canvas
 from tpauc.paper.figures.figure import PaperFigure, Row
+from tpauc.region import Region
 from tpauc.reporting.curves import roc_vertices
 
 if TYPE_CHECKING:
@@ -43,11 +44,8 @@ def rows(_full: bool) -> list[Row]:
     curve: list[Row] = [
         {"series": "ROC", "fpr": float(x), "tpr": float(y), "area": ""} for x, y in zip(fpr, tpr, strict=True)
     ]
-    areas = {
-        "AUC": auc_score(positive, scores),
-        "OPAUC": opauc_score(positive, scores, beta=BETA, normalize=False),
-        "TPAUC": tpauc_score(positive, scores, alpha=ALPHA, beta=BETA, normalize=False),
-    }
+    regions = {"AUC": Region(1.0, 1.0), "OPAUC": Region(1.0, BETA), "TPAUC": Region(ALPHA, BETA)}
+    areas = {name: area_in_region(positive, scores, region) * region.area for name, region in regions.items()}
     return curve + [{"series": name, "fpr": "", "tpr": "", "area": round(area, 6)} for name, area in areas.items()]
 
 

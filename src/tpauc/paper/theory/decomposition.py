@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc._validation import FloatArray, check_count, check_number, check_positive
-from tpauc.metrics.area import tpauc_score
+from tpauc.metrics.area import area_in_region
 from tpauc.paper.theory.populations import check_probabilities
 from tpauc.region import Region
 
@@ -105,11 +105,9 @@ def decompose(
         region.hard_positives(positives.size) / positives.size,
         region.hard_negatives(negatives.size) / negatives.size,
     )
-    labels = np.repeat([1, 0], [positives.size, negatives.size])
+    labels = np.repeat([True, False], [positives.size, negatives.size])
     # The risk counts a tie as wrong; scores of a continuous distribution have none across the classes.
-    value = tpauc_score(
-        labels, np.append(positives, negatives), alpha=region.alpha, beta=region.beta, ties="pessimistic"
-    )
+    value = area_in_region(labels, np.append(positives, negatives), region, tie=0.0)
     up = largest_deviation(positives**truth.theta)
     down = largest_deviation(negatives)
     sharper = region.beta * max(up, region.alpha - shares[0]) + region.alpha * max(down, region.beta - shares[1])
