@@ -36,7 +36,7 @@ from tpauc.classifiers.cross_validation import (
     folds_that_fit,
     step_of_a_fold,
 )
-from tpauc.classifiers.folds import kept_together
+from tpauc.classifiers.folds import fold_groups
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.metrics.intervals import Comparison, Interval
 from tpauc.region import Region
@@ -176,7 +176,7 @@ def advise(
     check_same_length("X", X, "y", positive)
     check_both_classes(positive, "y")
     makers = {name: _prepared(maker, preprocessing) for name, maker in _makers(model).items()}
-    group, n_folds = kept_together(X, positive, folds_that_fit(n_folds, positive, region))
+    group, n_folds = fold_groups(X, positive, folds_that_fit(n_folds, positive, region))
     values = cross_validate(makers, X, positive, group, region, n_folds, n_repeats, random, progress)
     return _advice(model, region, positive, n_folds, n_repeats, values)
 

@@ -35,7 +35,7 @@ from tpauc.classifiers.candidates import (
     Trainer,
     as_tensor,
 )
-from tpauc.classifiers.folds import copies, kept_together, rows_to_hold_out, stratified_folds
+from tpauc.classifiers.folds import copies, fold_groups, rows_to_hold_out, stratified_folds
 from tpauc.classifiers.linear.directions import LinearSettings, fit_linear
 from tpauc.classifiers.network.average import fit_networks
 from tpauc.classifiers.network.networks import BankMaker, ModuleBank, NetworkSettings, PerceptronBank
@@ -258,7 +258,7 @@ class TPAUCClassifier(RegionClassifier):
     def _fit_by_folds(self, region: Region, X: Array, positive: Labels, random: np.random.Generator) -> None:
         """Train in folds to judge the candidates, then on all rows."""
         trainer = self._trainer(region)
-        group, n_folds = kept_together(X, positive, self._check_folds(positive), stacklevel=3)
+        group, n_folds = fold_groups(X, positive, self._check_folds(positive), stacklevel=3)
         fold = stratified_folds(positive, group, n_folds, random)
         by_candidate: list[Array] = []
         for number in range(n_folds):

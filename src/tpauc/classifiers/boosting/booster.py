@@ -22,7 +22,7 @@ from tpauc._validation import check_count, check_flag, check_non_negative, check
 from tpauc.classifiers.base import RegionClassifier, with_somebody_in_it
 from tpauc.classifiers.boosting.judging import Validation, held_out_rows
 from tpauc.classifiers.boosting.paths import Candidate, Path
-from tpauc.classifiers.folds import kept_together, stratified_folds
+from tpauc.classifiers.folds import fold_groups, stratified_folds
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]
@@ -186,7 +186,7 @@ class TPAUCBooster(RegionClassifier):
             raise ValueError(
                 f"at least 2 rows of each class are needed, got {n_rows[0]} positive, {n_rows[1]} negative"
             )
-        group, n_folds = kept_together(X, positive, n_folds, stacklevel=3)
+        group, n_folds = fold_groups(X, positive, n_folds, stacklevel=3)
         return np.stack([stratified_folds(positive, group, n_folds, random) for _ in range(self.n_repeats)])
 
     def _new_paths(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.classifiers.folds import kept_together, stratified_folds
+from tpauc.classifiers.folds import fold_groups, stratified_folds
 from tpauc.classifiers.linear.ascent import AscentSettings, Slope, unit, whitener
 from tpauc.classifiers.linear.fisher import fisher_direction
 from tpauc.classifiers.linear.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
@@ -134,7 +134,7 @@ def _judge(
 ) -> _Judged:
     """Weigh the directions by their TPAUC on held-out rows: the mean of the folds' own and the pooled one."""
     smallest_class = int(min(rows.y.sum(), (~rows.y).sum()))
-    group, n_folds = kept_together(rows.Z, rows.y, min(settings.folds, smallest_class), stacklevel=5)
+    group, n_folds = fold_groups(rows.Z, rows.y, min(settings.folds, smallest_class), stacklevel=5)
     repeats = int(np.clip(np.ceil(settings.held_out_positives / max(1, rows.y.sum())), 1, settings.max_repeats))
     refit = PairRefit(rows, pair, settings.penalty)
     held_out = np.empty((len(rows.y), len(DIRECTIONS)))

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from tpauc.classifiers.folds import kept_together, stratified_folds
+from tpauc.classifiers.folds import fold_groups, stratified_folds
 from tpauc.classifiers.linear.directions import as_logit
 from tpauc.classifiers.linear.logistic import Rows
 from tpauc.classifiers.network.networks import (
@@ -61,7 +61,7 @@ def fit_networks(
     settings: NetworkSettings,
 ) -> NetworkFit:
     """Train on standardised rows ``x``, shape (n, d), with boolean labels ``y``, at least ``folds`` of each class."""
-    group, n_folds = kept_together(x.numpy(force=True), y, settings.folds, stacklevel=4)
+    group, n_folds = fold_groups(x.numpy(force=True), y, settings.folds, stacklevel=4)
     fold, settings = stratified_folds(y, group, n_folds, random), replace(settings, folds=n_folds)
     held_out = [torch.from_numpy(np.flatnonzero(fold == k)).to(x.device) for k in range(settings.folds)]
     banks = _train(x, y, fold, make, region, random, settings)
