@@ -28,8 +28,8 @@ from scipy import stats
 from sklearn.utils import _safe_indexing
 
 from tpauc._validation import BoolArray, FloatArray, check_class_sizes
+from tpauc.classifiers._weighing import tpauc_of_fold
 from tpauc.classifiers.folds import FEW_DISTINCT, stratified_folds
-from tpauc.classifiers.weighing import held_out_tpauc
 from tpauc.metrics.intervals import Comparison
 from tpauc.region import Region, fewest_with_one, hard_mass
 
@@ -66,7 +66,7 @@ def cross_validate(
                     warnings.filterwarnings("ignore", FEW_DISTINCT, UserWarning)
                     fitted = maker(region, seed).fit(_safe_indexing(X, train), positive[train].astype(np.int64))
                 scores = _scores(fitted, _safe_indexing(X, test))
-                values[name].append(held_out_tpauc(positive[test], scores, region))
+                values[name].append(tpauc_of_fold(positive[test], scores, region))
             if progress is not None:
                 progress(f"fold {number + 1} of {n_folds}, repeat {repeat + 1} of {n_repeats}")
     return {name: np.array(found) for name, found in values.items()}

@@ -78,16 +78,21 @@ def tpauc_score(
     tie = TIES[check_choice(ties, "ties", TIES)]
     positive, scores = check_labels_and_scores(y_true, y_score)
     if sample_weight is None:
-        n_positive = int(np.count_nonzero(positive))
-        value = _mean_over_pairs(
-            _lowest(scores.compress(positive), region.hard_positives(n_positive)),
-            _highest_negatives(positive, scores, region.hard_negatives(scores.size - n_positive)),
-            tie,
-        )
+        value = area_in_region(positive, scores, region, tie=tie)
     else:
         weight = check_sample_weight(sample_weight, positive)
         value = _weighted_score(positive, scores, weight, region, tie)
     return value if normalize else value * region.area
+
+
+def area_in_region(positive: BoolArray, scores: FloatArray, region: Region, *, tie: float = 0.5) -> float:
+    """Return :func:`tpauc_score` for arrays that are checked already; a tied pair counts ``tie``."""
+    n_positive = int(np.count_nonzero(positive))
+    return _mean_over_pairs(
+        _lowest(scores.compress(positive), region.hard_positives(n_positive)),
+        _highest_negatives(positive, scores, region.hard_negatives(scores.size - n_positive)),
+        tie,
+    )
 
 
 def opauc_score(
