@@ -15,8 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from tpauc._validation import check_labels_and_scores
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier, tpauc_scorer
 from tpauc.classifiers.training_methods import METHODS, powers_of_two
+from tpauc.metrics import area
 from tpauc.metrics.area import tpauc_score
 
 
@@ -410,6 +412,21 @@ def test_probabilities_of_a_sample_are_those_of_all_rows():
     rows = rng.normal(size=(60_000, 2)) + y[:, None]
     classifier = TPAUCClassifier(calibrate=True, random_state=0).fit(rows, y)
     assert classifier.predict_proba(rows)[:, 1].mean() == pytest.approx(y.mean(), rel=0.1)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"method": "cross_entropy"}, {"validation": 0.3}])
+def test_a_fit_does_not_check_its_own_scores_again(parameters, monkeypatch):
+    checked = []
+
+    def counted(*arguments, **options):
+        checked.append(arguments)
+        return check_labels_and_scores(*arguments, **options)
+
+    monkeypatch.setattr(area, "check_labels_and_scores", counted)
+    classifier = TPAUCClassifier(random_state=0, **parameters).fit(X[TRAIN], Y[TRAIN])
+    assert checked == []
+    classifier.score(X[TEST], Y[TEST])
+    assert len(checked) == 1
 
 
 def test_calibration_asked_for_after_the_fit_does_not_count():

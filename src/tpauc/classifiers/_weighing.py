@@ -53,11 +53,6 @@ class FoldTPAUC(NamedTuple):
         ----------
         standard_errors : float
             The ``c`` of the module: a candidate that many standard errors below the best has ``1/e`` of its weight.
-
-        Examples
-        --------
-        >>> FoldTPAUC(np.array([[0.4, 0.6], [0.6, 0.4]]), np.array([[0.5, 0.5]])).shares(0.5)
-        array([0.5, 0.5])
         """
         values = self.validated
         best = int(values.argmax())
@@ -67,13 +62,7 @@ class FoldTPAUC(NamedTuple):
         return np.asarray(weight / weight.sum())
 
     def weighed(self, names: Sequence[str], standard_errors: float) -> Weighed:
-        """Return the candidates with their names and weights.
-
-        Examples
-        --------
-        >>> FoldTPAUC(np.array([[0.4, 0.6], [0.6, 0.4]]), np.array([[0.5, 0.5]])).weighed(["a", "b"], 0.5).chosen
-        '0.50 a + 0.50 b'
-        """
+        """Return the candidates with their names and weights."""
         shares = self.shares(standard_errors)
         found = list(zip(names, self.validated.tolist(), shares.tolist(), strict=True))
         return Weighed(
@@ -99,12 +88,6 @@ def _tpauc_of_columns(positive: BoolArray, scores: Array, region: Region) -> lis
 
 
 def tpauc_of_fold(positive: BoolArray, scores: Array, region: Region) -> float:
-    """Return TPAUC. If the region selects no example of a class, it is widened to the hardest one.
-
-    Examples
-    --------
-    >>> tpauc_of_fold(np.array([True, False]), np.array([2.0, 1.0]), Region(0.3, 0.3))
-    1.0
-    """
+    """Return TPAUC. If the region selects no example of a class, it is widened to the hardest one."""
     n_positive = int(positive.sum())
     return area_in_region(positive, scores, region.holding_one(n_positive, positive.size - n_positive))

@@ -113,6 +113,7 @@ def stratified_folds(positive: BoolArray, group: IntArray, n_folds: int, random:
     mixed = (counts > 0).all(axis=1)
     fold_of_group = np.empty(len(counts), dtype=np.intp)
     load = np.zeros((n_folds, 2))
+    # In part at random, so that repeats have different folds even if no two groups have the same size.
     for number in _large_first(np.flatnonzero(mixed), part.sum(axis=1), random):
         # The sum of the squared loads grows least.
         fold = int(np.argmin(load @ part[number]))
@@ -213,7 +214,7 @@ def _put_classes_on_both_sides(held: BoolArray, counts: IntArray, random: np.ran
 
 
 def _large_first(members: IntArray, size: npt.NDArray[np.float64], random: np.random.Generator) -> list[int]:
-    """Return the members in random order, but those of twice the size first: repeats then have different folds."""
+    """Return the members in random order within each power of two of their size, the largest first."""
     members = random.permutation(members)
     return list(members[np.argsort(-np.floor(np.log2(size[members])), kind="stable")].tolist())
 

@@ -27,8 +27,7 @@ from tpauc._validation import (
 )
 from tpauc.classifiers._candidates import CandidatesByFolds, Fitted, Scaling, SingleTraining, Strategy, Trainer
 from tpauc.classifiers.base import RegionClassifier
-from tpauc.classifiers.linear.directions import LinearDirections, LinearSettings
-from tpauc.classifiers.linear.linear_trainer import LinearTrainer
+from tpauc.classifiers.linear.directions import LinearDirections, LinearSettings, LinearTrainer
 from tpauc.classifiers.training_methods import CROSS_ENTROPIES, LOSSES, METHODS, MODELS, REGION
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
@@ -39,16 +38,6 @@ if TYPE_CHECKING:
     from tpauc.classifiers.network.networks import BankMaker, NetworkSettings
 
 Array = npt.NDArray[Any]
-
-# Parameters that not all strategies use, and where they apply. None, their default, means not given.
-_APPLIES_TO = {
-    "n_folds": "validation='cv', but not to networks trained on a cross-entropy without calibration",
-    "max_steps": f"the linear model with one of the methods {', '.join(LOSSES)}",
-    "epochs": f"networks with one of the methods {', '.join(LOSSES)}",
-    "cross_entropy_steps": "networks",
-    "regularization": "the linear model",
-    "device": "networks",
-}
 
 
 class TPAUCClassifier(RegionClassifier):
@@ -276,18 +265,18 @@ class TPAUCClassifier(RegionClassifier):
         return Region(self.alpha, self.beta)
 
     def _check_applicable(self) -> None:
-        """Raise if a parameter is given that the strategy does not use."""
-        uses_loss = self.method in LOSSES
-        used = {
-            "n_folds": self._uses_folds(),
-            "max_steps": self._is_linear() and uses_loss,
-            "epochs": not self._is_linear() and uses_loss,
-            "cross_entropy_steps": not self._is_linear(),
-            "regularization": self._is_linear(),
-            "device": not self._is_linear(),
-        }
-        for name, where in _APPLIES_TO.items():
-            if getattr(self, name) is not None and not used[name]:
+        """Raise if a parameter is given, so not None, that the strategy does not use."""
+        linear, losses = self._is_linear(), ", ".join(LOSSES)
+        on_a_loss = self.method in LOSSES
+        for name, used, where in (
+            ("n_folds", self._uses_folds(), "validation='cv', but not to networks on an uncalibrated cross-entropy"),
+            ("max_steps", linear and on_a_loss, f"the linear model with one of the methods {losses}"),
+            ("epochs", not linear and on_a_loss, f"networks with one of the methods {losses}"),
+            ("cross_entropy_steps", not linear, "networks"),
+            ("regularization", linear, "the linear model"),
+            ("device", not linear, "networks"),
+        ):
+            if getattr(self, name) is not None and not used:
                 model = repr(self.model) if isinstance(self.model, str) else "a network"
                 validation = "" if name != "n_folds" else f", validation={self.validation!r:.40}"
                 raise ValueError(

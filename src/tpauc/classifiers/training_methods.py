@@ -2,7 +2,7 @@
 
 * "region" climbs the smoothed TPAUC of the exact hard pairs.
 * The cross-entropies are trained to convergence.
-* The other methods are losses, on which a training goes on after cross-entropy.
+* The other methods are losses, with which training continues after cross-entropy.
 """
 
 from __future__ import annotations
@@ -88,11 +88,5 @@ def loss_and_optimizer(
 
 
 def powers_of_two(most: int) -> tuple[int, ...]:
-    """Return 1, 2, 4, ... up to ``most``, which is the last: after so many steps a model becomes a candidate.
-
-    Examples
-    --------
-    >>> powers_of_two(10)
-    (1, 2, 4, 8, 10)
-    """
+    """Return 1, 2, 4, ... up to ``most``, which is the last: after so many steps a model becomes a candidate."""
     return tuple(sorted({2**k for k in range(most.bit_length()) if 2**k <= most} | {most}))

@@ -7,24 +7,32 @@ were not trained on.
 
 The region is widened, at most to the whole data, until it holds five positives per feature. On very large data the
 folds and the ascent see a sample; the regressions see all rows.
+
+`LinearDirections` is this strategy. `LinearTrainer` makes candidates to choose from instead: both regressions, then
+the directions or, for the losses, full-batch steps, for which torch is imported.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.preprocessing import StandardScaler
 
-from tpauc._validation import BoolArray
-from tpauc.classifiers._candidates import Fitted, Scaling, possible_folds
+from tpauc._validation import BoolArray, import_extra
+from tpauc.classifiers._candidates import Candidate, Fitted, Scaling, possible_folds
 from tpauc.classifiers._weighing import FoldTPAUC, joined, validate_folds
 from tpauc.classifiers.folds import fold_groups, stratified_folds
 from tpauc.classifiers.linear.ascent import AscentSettings, SmoothedTPAUC, unit, whitener, with_ridge
 from tpauc.classifiers.linear.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
+from tpauc.classifiers.training_methods import CROSS_ENTROPIES, REGION, loss_and_optimizer, powers_of_two
 from tpauc.region import Region
+
+if TYPE_CHECKING:
+    from torch import nn
 
 Array = npt.NDArray[Any]
 
@@ -103,6 +111,78 @@ class LinearDirections:
         )
 
 
+@dataclass(frozen=True)
+class LinearTrainer:
+    """Linear scorers: both logistic regressions, then the method.
+
+    Parameters
+    ----------
+    method : str
+        One of `tpauc.classifiers.training_methods.METHODS`.
+    region : Region
+    settings : LinearSettings
+        Of the regressions and of the ascent.
+    max_steps : int
+        Full-batch steps of a loss.
+    step_size : float
+        Step of Adam, as a share of the typical coefficient of the start.
+    """
+
+    method: str
+    region: Region
+    settings: LinearSettings
+    max_steps: int = 32
+    step_size: float = 0.05
+
+    def train(self, X: Array, y: BoolArray, random: np.random.Generator) -> list[Candidate]:
+        """Return the candidates; nothing here is random."""
+        rows = with_ones(X, y)
+        pair = fit_pair(rows, self.settings.penalty)
+        starts = [
+            Candidate(name, 0, LinearScorer(b[:-1], float(b[-1])))
+            for name, b in zip(CROSS_ENTROPIES, pair, strict=True)
+        ]
+        if self.method in CROSS_ENTROPIES:
+            return [start for start in starts if start.name == self.method]
+        if self.method != REGION:
+            return [*starts, *self._full_batch_steps(X, y, pair.balanced)]
+        directions = six_directions(rows, pair, whitener(X), self.region, self.settings)
+        return [
+            *starts,
+            *(
+                Candidate(name, 0 if name in STARTS else self.settings.ascent.steps, _scorer(rows, w))
+                for name, w in zip(DIRECTIONS, directions.T, strict=True)
+                if name not in ("plain", "balanced")  # they are among the starts, with their own intercepts
+            ),
+        ]
+
+    def _full_batch_steps(self, X: Array, y: BoolArray, start: Array) -> Iterator[Candidate]:
+        import_extra("torch", "torch")
+        import torch
+        from torch.nn.utils import skip_init
+
+        x, labels = torch.from_numpy(X), torch.from_numpy(y)
+        # No first weights: they would be drawn from torch's global generator, which belongs to the caller.
+        module: nn.Linear = skip_init(torch.nn.Linear, X.shape[1], 1, dtype=x.dtype)  # type: ignore[no-untyped-call]
+        with torch.no_grad():
+            module.weight.copy_(torch.from_numpy(start[:-1]))
+            module.bias.fill_(float(start[-1]))
+        typical = float(np.sqrt(np.square(start[:-1]).mean()))
+        loss, optimizer = loss_and_optimizer(self.method, self.region, module, self.step_size * max(typical, 1e-3))
+        for step in range(1, self.max_steps + 1):
+            optimizer.zero_grad()
+            loss(module(x), labels.to(x.dtype)).backward()
+            optimizer.step()
+            if step in powers_of_two(self.max_steps):
+                coef = module.weight.detach().flatten().numpy().copy()
+                yield Candidate(self.method, step, LinearScorer(coef, float(module.bias.detach())))
+
+
+def _scorer(rows: Rows, w: Array) -> LinearScorer:
+    slope, offset = as_logit(rows, w)
+    return LinearScorer(slope * w, offset)
+
+
 def with_ones(X: Array, y: BoolArray) -> Rows:
     """Return standardised rows with a column of ones, each of weight 1."""
     return Rows(np.column_stack((X, np.ones(len(X)))), y, np.ones(len(y)))
@@ -132,12 +212,6 @@ def fisher_direction(X: Array, y: BoolArray, ridge: float = 1e-3) -> Array:
     covariances alone: rows far on the right side count, as they do not in a logistic regression, and both classes count
     alike whatever their sizes. Where one of them fails, the other often does not. The ``ridge`` is needed for features
     that are constant or copies of each other.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 3.0], [1.0, 5.0]])
-    >>> fisher_direction(X, np.array([False, False, True, True])).round(2)
-    array([0.  , 7.99])
     """
     centred = [X[y == label] - X[y == label].mean(axis=0) for label in (False, True)]
     covariance = np.mean([rows.T @ rows / len(rows) for rows in centred], axis=0)
@@ -145,13 +219,7 @@ def fisher_direction(X: Array, y: BoolArray, ridge: float = 1e-3) -> Array:
 
 
 def widened(region: Region, n_positive: int, n_features: int, positives_per_feature: float) -> Region:
-    """Return the region, scaled up in both directions until it holds enough positives, at most to everything.
-
-    Examples
-    --------
-    >>> widened(Region(0.3, 0.3), n_positive=100, n_features=12, positives_per_feature=5.0)
-    Region(alpha=0.6, beta=0.6)
-    """
+    """Return the region, scaled up in both directions until it holds enough positives, at most to everything."""
     factor = max(1.0, positives_per_feature * n_features / max(1.0, region.alpha * n_positive))
     return Region(min(1.0, region.alpha * factor), min(1.0, region.beta * factor))
 

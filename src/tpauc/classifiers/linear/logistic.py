@@ -76,7 +76,7 @@ class PairRefit:
 
     It takes Newton steps with the Hessian of all rows. A step on a share ``s`` of the rows leaves about ``1 - s`` of
     the distance to the minimum, and costs two products with a vector instead of a new Hessian. If a few rows decide the
-    fit, these steps do not converge, and `minimise` goes on from there.
+    fit, these steps do not converge, and `minimise` finishes the fit.
     """
 
     def __init__(self, rows: Rows, pair: LogisticPair, penalty: float) -> None:

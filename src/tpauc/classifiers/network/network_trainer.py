@@ -45,7 +45,7 @@ class ModuleTrainer:
     make : BankMaker
         Makes a bank of networks (`tpauc.classifiers.network.networks`).
     method, region
-        As in `tpauc.classifiers.linear.linear_trainer.LinearTrainer`.
+        As in `tpauc.classifiers.linear.directions.LinearTrainer`.
     settings : NetworkSettings
         Of the cross-entropy, and of "region".
     epochs : int
