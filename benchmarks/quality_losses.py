@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import peers
-from tpauc.classifiers.candidates import LOSSES
+from tpauc.classifiers.training_methods import LOSSES
 from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
 from tpauc.region import Region
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from quality_losses import Loss, Objective
-from tpauc.classifiers.weighing import held_out_tpauc
+from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 from tpauc.samplers import StratifiedBatchSampler
 
@@ -153,7 +153,8 @@ def value(positive: Labels, scores: Array, region: Region) -> float:
     """TPAUC; 0 for a training that has diverged. A region that selects nobody is judged on the one hardest example."""
     if not np.isfinite(scores).all():
         return 0.0
-    return held_out_tpauc(positive, scores, region)
+    wide = region.holding_one(int(positive.sum()), int((~positive).sum()))
+    return tpauc_score(positive, scores, alpha=wide.alpha, beta=wide.beta)
 
 
 def folds_to_run(positive: Labels, fold: NDArray[np.intp]) -> list[int]:

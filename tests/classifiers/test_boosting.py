@@ -26,8 +26,7 @@ from tpauc import (
     xgboost_metric,
     xgboost_objective,
 )
-from tpauc.classifiers.boosting.judging import Validation
-from tpauc.classifiers.boosting.paths import Candidate
+from tpauc.classifiers.boosting.boosting_path import PathValidation, Rounds
 from tpauc.region import Region
 
 
@@ -360,7 +359,7 @@ def test_candidates_are_those_of_both_losses_and_their_shares_add_up():
     [(1, [1]), (10, [10]), (150, [100, 150]), (160, [150, 160]), (800, [400, 600, 800]), (2500, [1600, 2400, 2500])],
 )
 def test_candidates_of_log_loss_go_on_to_the_last_round(max_rounds, last):
-    assert a_booster(max_rounds=max_rounds)._checkpoints()[-len(last) :] == last
+    assert a_booster(max_rounds=max_rounds)._candidate_rounds()[-len(last) :] == last
 
 
 def test_validated_values_are_those_of_rows_not_trained_on():
@@ -474,10 +473,10 @@ class GivenScores:
         return X[:, candidate.rounds] - (0.0 if before is None else X[:, before.rounds])
 
 
-def judged(positive, fold, *columns):
-    validation = Validation(np.column_stack(columns), positive, fold[None], Region(0.3, 0.3))
+def validated(positive, fold, *columns):
+    validation = PathValidation(np.column_stack(columns), positive, fold[None], Region(0.3, 0.3))
     for k in range(len(columns)):
-        validation.grow([GivenScores()] * 5, Candidate(k, 0))
+        validation.grow([GivenScores()] * 5, Rounds(k, 0))
     return validation
 
 
@@ -485,14 +484,14 @@ def test_shares_follow_the_evidence():
     rng = np.random.default_rng(0)
     positive, fold = np.arange(600) % 4 == 0, np.arange(600) // 4 % 5
     good, noise = positive + 0.7 * rng.normal(size=600), rng.normal(size=600)
-    validation = judged(positive, fold, noise, good)
-    values, shares = validation.weigh()
+    validation = validated(positive, fold, noise, good)
+    values, shares = validation.tpauc().validated, validation.tpauc().shares(0.5)
     by_fold = [tpauc_score(positive[fold == k], good[fold == k], alpha=0.3, beta=0.3) for k in range(5)]
     assert values[1] == pytest.approx((np.mean(by_fold) + tpauc_score(positive, good, alpha=0.3, beta=0.3)) / 2)
     assert shares[1] > 0.99
-    assert validation.best() == Candidate(1, 0)
-    assert np.allclose(validation.held_out(), np.column_stack((noise, good)))
-    assert judged(positive, fold, good, good).weigh()[1] == pytest.approx([0.5, 0.5])
+    assert validation.best() == Rounds(1, 0)
+    assert np.allclose(validation.scores(), np.column_stack((noise, good)))
+    assert validated(positive, fold, good, good).tpauc().shares(0.5) == pytest.approx([0.5, 0.5])
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tpauc.classifiers.cross_validation import corrected_comparison, step_of_a_fold
-from tpauc.classifiers.weighing import held_out_tpauc
+from tpauc.classifiers._weighing import tpauc_of_fold
+from tpauc.classifiers.cross_validation import corrected_comparison, tpauc_step
 from tpauc.region import Region
 
 
@@ -40,8 +40,8 @@ def test_differences_that_agree_within_a_step_leave_the_doubt_of_one(differences
 
 def test_tpaucs_of_a_fold_go_in_steps():
     random, region, y = np.random.default_rng(0), Region(0.3, 0.25), np.arange(60) % 3 == 0
-    step = step_of_a_fold(np.tile(y, 5), 5, region)
-    values = np.array([held_out_tpauc(y, random.integers(9, size=60) + 4 * y, region) for _ in range(300)])
+    step = tpauc_step(np.tile(y, 5), 5, region)
+    values = np.array([tpauc_of_fold(y, random.integers(9, size=60) + 4 * y, region) for _ in range(300)])
     assert values / step == pytest.approx(np.round(values / step))
     assert np.diff(np.unique(values)).min() == pytest.approx(step)
 

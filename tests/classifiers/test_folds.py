@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tpauc.classifiers.folds import copies, kept_together, rows_to_hold_out, stratified_folds
+from tpauc.classifiers.folds import copies, fold_groups, rows_to_hold_out, stratified_folds
 
 
 def test_copies_are_rows_equal_in_every_feature():
@@ -35,7 +37,7 @@ def test_every_fold_has_both_classes_and_copies_stay_together_if_need_be_in_fewe
     for distinct, most in ((600, 5), (200, 5), (8, 4), (5, 2)):
         row = np.arange(600) % distinct
         X, y = rng.normal(size=(distinct, 2))[row], row % 2 == 1
-        group, n_folds = kept_together(X, y, 5)
+        group, n_folds = fold_groups(X, y, 5)
         assert n_folds == most
         fold = stratified_folds(y, group, n_folds, rng)
         assert all(0 < y[fold == k].sum() < (fold == k).sum() for k in range(n_folds))
@@ -45,7 +47,7 @@ def test_every_fold_has_both_classes_and_copies_stay_together_if_need_be_in_fewe
 def test_copies_that_cannot_share_a_fold_are_a_warning():
     X, y = np.repeat([[1.0], [2.0], [3.0]], 20, axis=0), np.arange(60) < 20
     with pytest.warns(UserWarning, match=r"copies: 1, without: 2; .* not be kept in one fold, so the values") as caught:
-        group, n_folds = (lambda: kept_together(X, y, 5))()
+        group, n_folds = (lambda: fold_groups(X, y, 5))()
     assert caught[0].filename == __file__
     assert (group.tolist(), n_folds) == (list(range(60)), 5)
 
@@ -106,3 +108,130 @@ def test_what_is_held_out_follows_from_the_generator():
     first, again, other = (rows_to_hold_out(positive, group, 0.3, np.random.default_rng(seed)) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
+
+
+# ------------------------------------------------------------------------------------------ groups with both classes
+
+
+def table_of(counts):
+    """Return labels and groups of a table with so many positives and negatives in each group, rows shuffled."""
+    counts = np.array(counts)
+    group = np.repeat(np.arange(len(counts)), counts.sum(axis=1))
+    positive = np.concatenate(
+        [np.arange(both) < own for own, both in zip(counts[:, 0], counts.sum(axis=1), strict=True)]
+    )
+    order = np.random.default_rng(0).permutation(group.size)
+    return positive[order], group[order]
+
+
+def in_part(positive, part):
+    return np.array([(positive & part).sum(), (~positive & part).sum()])
+
+
+BLOCKS = [(1, 0)] * 200 + [(1, 199)] * 5 + [(0, 1)] * 1000
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_positives_with_negative_twins_do_not_fill_the_held_out_rows(seed):
+    """A positive with 199 negative copies is one positive, not 200."""
+    positive, group = table_of(BLOCKS)
+    held_out = rows_to_hold_out(positive, group, 0.3, np.random.default_rng(seed))
+    assert in_part(positive, held_out) == pytest.approx([0.3 * 205, 0.3 * 1995], abs=1)
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 5, 10])
+@pytest.mark.parametrize("counts", [BLOCKS, [(1, 60), (60, 1)] * 10 + [(1, 0), (0, 1)] * 60])
+def test_each_fold_has_its_share_of_both_classes_within_one_group(counts, n_folds):
+    positive, group = table_of(counts)
+    for seed in range(10):
+        fold = stratified_folds(positive, group, n_folds, np.random.default_rng(seed))
+        for number in range(n_folds):
+            off = np.abs(in_part(positive, fold == number) - in_part(positive, fold >= 0) / n_folds)
+            assert (off <= np.max(counts, axis=0)).all()
+
+
+class_counts = st.tuples(st.integers(0, 8), st.integers(0, 40)).filter(any)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(class_counts, min_size=10, max_size=60), st.integers(2, 6), st.floats(0.1, 0.6), st.integers(0, 99))
+def test_groups_stay_together_and_both_classes_keep_their_share(counts, n_folds, share, seed):
+    counts = np.array([(2, 0), (2, 0), (0, 5), (0, 5), *counts])
+    positive, group = table_of(counts)
+    total, most = counts.sum(axis=0), counts.max(axis=0)
+    n_folds, random = min(n_folds, *(counts > 0).sum(axis=0)), np.random.default_rng(seed)
+    held_out = rows_to_hold_out(positive, group, share, random)
+    assert (in_part(positive, held_out) > 0).all()
+    assert (in_part(positive, ~held_out) > 0).all()
+    possible = (counts <= np.round(share * total)).all(axis=1)  # larger groups are never held out
+    assert (np.abs(in_part(positive, held_out) - share * counts[possible].sum(axis=0)) <= most).all()
+    fold = stratified_folds(positive, group, n_folds, random)
+    for number in range(len(counts)):
+        assert np.unique(held_out[group == number]).size == np.unique(fold[group == number]).size == 1
+    for number in range(n_folds):
+        assert (in_part(positive, fold == number) > 0).all()
+        assert (np.abs(in_part(positive, fold == number) - total / n_folds) <= most).all()
+
+
+# ----------------------------------------------------------------------------------------------------- given groups
+
+
+def patients(n=40, seed=0):
+    """Return features, labels and patients: each patient has several images, most of them of both classes."""
+    random = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(n), random.integers(2, 9, n))
+    return random.normal(size=(patient.size, 2)), random.random(patient.size) < 0.3, patient
+
+
+def test_rows_of_a_patient_are_in_one_fold_and_on_one_side():
+    X, y, patient = patients()
+    names = np.array([f"patient {number}" for number in patient])
+    group, n_folds = fold_groups(X, y, 5, groups=names)
+    fold = stratified_folds(y, group, n_folds, np.random.default_rng(0))
+    held_out = rows_to_hold_out(y, copies(X), 0.3, np.random.default_rng(0), groups=names)
+    assert n_folds == 5
+    for number in np.unique(patient):
+        assert np.unique(fold[patient == number]).size == np.unique(held_out[patient == number]).size == 1
+    sizes = np.bincount(patient)
+    assert held_out[y].sum() == pytest.approx(0.3 * y.sum(), abs=int(sizes.max()))
+    assert held_out[~y].sum() == pytest.approx(0.3 * (~y).sum(), abs=int(sizes.max()))
+    # Without groups the rows of a patient are separated, and repeats separate patients anew.
+    alone = rows_to_hold_out(y, copies(X), 0.3, np.random.default_rng(0))
+    assert any(np.unique(alone[patient == number]).size == 2 for number in np.unique(patient))
+    others = [stratified_folds(y, group, n_folds, np.random.default_rng(seed)) for seed in range(5)]
+    assert len({tuple(other) for other in others}) == 5
+
+
+def test_patients_that_share_a_row_are_kept_together():
+    X, y, patient = patients()
+    X[patient == 3] = X[np.flatnonzero(patient == 7)[0]]
+    group, _ = fold_groups(X, y, 5, groups=patient)
+    assert np.unique(group[(patient == 3) | (patient == 7)]).size == 1
+    assert np.unique(group).size == 39
+
+
+def test_patients_that_all_share_a_row_are_kept_apart_with_a_warning():
+    X, y, patient = patients()
+    X[np.flatnonzero(np.diff(patient, prepend=-1))] = 0.0
+    with pytest.warns(UserWarning, match="nearly all groups share a row .* could not be kept in one fold") as caught:
+        group, n_folds = (lambda: fold_groups(X, y, 5, groups=patient))()
+    assert caught[0].filename == __file__
+    assert (group.tolist(), n_folds) == (patient.tolist(), 5)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.zeros(60), "groups must have each class in at least two groups, found 1 groups with positive rows and 1 "),
+        (np.arange(60) // 20, "found 1 groups with positive rows and 2 with negative rows; give more groups"),
+        (np.arange(59), r"groups must have shape \(60,\), one value per row, got \(59,\)"),
+        (np.where(np.arange(60) == 7, np.nan, 1.0), "groups must have no missing values, found 1, the first in row 7"),
+        ([None, *["a"] * 59], "groups must have no missing values, found 1, the first in row 0"),
+    ],
+)
+def test_groups_that_cannot_be_kept_together_are_an_error(groups, message):
+    X, y = np.arange(60.0)[:, None], np.arange(60) < 20
+    with pytest.raises(ValueError, match=message):
+        fold_groups(X, y, 5, groups=groups)
+    with pytest.raises(ValueError, match=message):
+        rows_to_hold_out(y, copies(X), 0.3, np.random.default_rng(0), groups=groups)

@@ -6,9 +6,10 @@ from scipy.optimize import approx_fprime
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
+from tpauc.classifiers._candidates import Scaling
 from tpauc.classifiers.linear import ascent, logistic
 from tpauc.classifiers.linear import directions as linear
-from tpauc.classifiers.linear.fisher import fisher_direction
+from tpauc.classifiers.linear.directions import fisher_direction
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 
@@ -24,8 +25,17 @@ def a_table(n=2000, d=5, seed=0):
     return (X - X.mean(0)) / X.std(0), y
 
 
-def as_rows(X, y):
-    return logistic.Rows(np.column_stack((X, np.ones(len(X)))), y, np.ones(len(y)))
+as_rows = linear.with_ones
+
+
+def fitted(X, y, random, **settings):
+    """Fit standardised rows."""
+    strategy = linear.LinearDirections(linear.LinearSettings(**settings), Scaling(standardize=False))
+    return strategy.fit(X, y, REGION, random)
+
+
+def by_name(fit, key):
+    return {candidate["name"]: candidate[key] for candidate in fit.candidates}
 
 
 def test_regressions_are_scikit_learns():
@@ -102,7 +112,7 @@ def test_whitened_features_have_unit_covariance():
 def test_the_ascent_climbs():
     X, y = a_table()
     start = logistic.fit_pair(as_rows(X, y), 1.0).plain[:-1]
-    end = ascent.Slope(X, y, ascent.whitener(X), REGION).climb(start, ascent.AscentSettings())
+    end = ascent.SmoothedTPAUC(X, y, ascent.whitener(X), REGION).climb(start, ascent.AscentSettings())
     before = tpauc_score(y, X @ start, alpha=0.3, beta=0.3)
     after = tpauc_score(y, X @ end, alpha=0.3, beta=0.3)
     assert after > before + 0.02
@@ -111,25 +121,28 @@ def test_the_ascent_climbs():
 def test_a_linear_scorer_for_the_region_beats_both_regressions():
     X, y = a_table(6000)
     train = np.arange(6000) < 3000
-    fit = linear.fit_linear(X[train], y[train], REGION, np.random.default_rng(0), linear.LinearSettings())
-    ours = tpauc_score(y[~train], X[~train] @ fit.coef, alpha=0.3, beta=0.3)
+    fit = fitted(X[train], y[train], np.random.default_rng(0))
+    ours = tpauc_score(y[~train], X[~train] @ fit.scorer.coef, alpha=0.3, beta=0.3)
     for b in logistic.fit_pair(as_rows(X[train], y[train]), 1.0):
         assert ours > tpauc_score(y[~train], X[~train] @ b[:-1], alpha=0.3, beta=0.3)
-    assert sum(fit.shares.values()) == pytest.approx(1.0)
-    assert sum(fit.shares[name] for name in fit.shares if name.startswith("region")) > 0.5
+    shares = by_name(fit, "share")
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert sum(share for name, share in shares.items() if name.startswith("region")) > 0.5
     # The logits are those of a probability that is right on average.
-    probability = 1 / (1 + np.exp(-(X[train] @ fit.coef + fit.intercept)))
+    probability = 1 / (1 + np.exp(-fit.scorer(X[train])))
     assert probability.mean() == pytest.approx(y[train].mean(), abs=0.02)
-    assert fit.held_out_logits.shape == (3000,)
+    assert fit.scores.shape == (3000,)
 
 
 def test_of_large_data_folds_and_ascent_see_a_sample():
     X, y = a_table(4000)
-    settings = linear.LinearSettings(fold_rows=(100, 300), ascent_rows=(200, 500))
-    fit = linear.fit_linear(X, y, REGION, np.random.default_rng(0), settings)
-    assert fit.held_out_rows.size == 400
-    assert y[fit.held_out_rows].sum() == 100
-    assert np.isfinite(fit.coef).all()
+    fit = fitted(X, y, np.random.default_rng(0), fold_rows=(100, 300), ascent_rows=(200, 500))
+    assert fit.scores.size == 400
+    assert fit.positive.sum() == 100
+    of_sample = np.isfinite(fit.out_of_fold_scores)
+    np.testing.assert_array_equal(fit.out_of_fold_scores[of_sample], fit.scores)
+    np.testing.assert_array_equal(y[of_sample], fit.positive)
+    assert np.isfinite(fit.scorer.coef).all()
 
 
 def test_fishers_discriminant_is_scikit_learns_for_classes_of_equal_size():
@@ -159,9 +172,9 @@ def test_a_region_far_from_both_regressions_is_reached_from_fishers_discriminant
     easy = y & (rng.random(4000) < 0.6)
     X[easy, 0] += 8.0
     X[y, 1] += 1.5
-    fit = linear.fit_linear((X - X.mean(0)) / X.std(0), y, REGION, rng, linear.LinearSettings())
-    assert tuple(fit.shares) == linear.DIRECTIONS
-    assert fit.validated["region from fisher"] > fit.validated["plain"]
+    values = by_name(fitted((X - X.mean(0)) / X.std(0), y, rng), "tpauc")
+    assert tuple(values) == linear.DIRECTIONS
+    assert values["region from fisher"] > values["plain"]
 
 
 def test_the_region_is_widened_for_few_positives_and_not_for_many():

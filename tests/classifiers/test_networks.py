@@ -8,13 +8,17 @@ import pytest
 import torch
 from torch import nn
 
-from tpauc.classifiers.candidates import ModuleTrainer, as_tensor
-from tpauc.classifiers.network import average as bagging
+from tpauc.classifiers._candidates import Scaling
+from tpauc.classifiers._weighing import validate_folds
+from tpauc.classifiers.network.average import FoldNetworks
+from tpauc.classifiers.network.network_trainer import ModuleTrainer
 from tpauc.classifiers.network.networks import (
+    GROUPS,
     ModuleBank,
     NetworkAverage,
     NetworkSettings,
     PerceptronBank,
+    as_tensor,
     logits_in_parts,
     new_bank,
     smoothed_tpauc,
@@ -222,7 +226,8 @@ def test_the_region_is_climbed():
 
 
 def fitted(X, y, make=PerceptronBank, settings=SHORT, region=REGION):
-    return bagging.fit_networks(as_tensor(X, "cpu"), y, make, region, np.random.default_rng(0), settings)
+    strategy = FoldNetworks(make, settings, Scaling(standardize=False))
+    return strategy.fit(X, y, region, np.random.default_rng(0))
 
 
 def test_the_average_beats_its_parts_on_new_rows():
@@ -231,30 +236,31 @@ def test_the_average_beats_its_parts_on_new_rows():
     settings = NetworkSettings(steps=200, region_steps=20, folds=5)
     average = fitted(X[train], y[train], settings=settings)
     x = as_tensor(X[test], "cpu")
-    alone = torch.cat([logits_in_parts(bank, x[None]) for bank in average.module.banks]).numpy()
+    alone = torch.cat([logits_in_parts(bank, x[None]) for bank in average.scorer.module.banks]).numpy()
     values = [tpauc_score(y[test], z, alpha=0.3, beta=0.3) for z in alone]
     assert len(values) == 20
-    assert tpauc_score(y[test], logits_in_parts(average.module, x).numpy(), alpha=0.3, beta=0.3) > np.mean(values)
+    assert tpauc_score(y[test], average.scorer(X[test]), alpha=0.3, beta=0.3) > np.mean(values)
 
 
 def test_shares_and_held_out_logits():
     X, y = a_table()
     found = fitted(X, y)
-    assert list(found.shares) == list(found.validated) == list(bagging.GROUPS)
-    assert sum(found.shares.values()) == pytest.approx(1.0)
-    assert max(found.shares, key=found.shares.get) == max(found.validated, key=found.validated.get)
+    assert [candidate["name"] for candidate in found.candidates] == list(GROUPS)
+    shares, values = ([candidate[key] for candidate in found.candidates] for key in ("share", "tpauc"))
+    assert sum(shares) == pytest.approx(1.0)
+    assert np.argmax(shares) == np.argmax(values)
     # Logits of a probability that is right on average.
-    assert (1 / (1 + np.exp(-found.held_out_logits))).mean() == pytest.approx(y.mean(), abs=0.01)
+    assert (1 / (1 + np.exp(-found.out_of_fold_scores))).mean() == pytest.approx(y.mean(), abs=0.01)
 
 
 def test_held_out_rows_were_not_trained_on():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(300, 4)), rng.random(300) < 0.3  # nothing to learn but the rows themselves
     found = fitted(X, y, settings=NetworkSettings(steps=800, folds=3))
-    on_training_rows = logits_in_parts(found.module, as_tensor(X, "cpu")).numpy()
+    on_training_rows = found.scorer(X)
     assert tpauc_score(y, on_training_rows, alpha=1.0, beta=1.0) > 0.85
     # 90 positives and 210 negatives: a random score has a standard deviation of 0.037.
-    assert tpauc_score(y, found.held_out_logits, alpha=1.0, beta=1.0) < 0.5 + 3 * 0.037
+    assert tpauc_score(y, found.out_of_fold_scores, alpha=1.0, beta=1.0) < 0.5 + 3 * 0.037
 
 
 def test_a_clearly_worse_group_counts_for_nothing():
@@ -262,8 +268,9 @@ def test_a_clearly_worse_group_counts_for_nothing():
     rng = np.random.default_rng(0)
     good = 2 * y + rng.normal(size=4000)
     scores = np.column_stack((good, good, good, rng.normal(size=4000)))
-    judged = bagging._judge(y, scores, np.arange(4000) // 800, Region(0.5, 0.5), NetworkSettings(folds=5))
-    assert judged.shares == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0.0], abs=0.01)
+    folds = np.arange(4000).reshape(5, 800)
+    shares = validate_folds(y, scores, folds, Region(0.5, 0.5)).shares(NetworkSettings().standard_errors)
+    assert shares == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0.0], abs=0.01)
 
 
 def test_few_positives_and_a_normalising_module():
@@ -274,13 +281,13 @@ def test_few_positives_and_a_normalising_module():
         return nn.Sequential(nn.Linear(d, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
 
     found = fitted(X, y, make=lambda count, d: ModuleBank(make, count, d), region=Region(0.34, 0.3))
-    assert np.isfinite(found.held_out_logits).all()
+    assert np.isfinite(found.out_of_fold_scores).all()
 
 
 @pytest.mark.parametrize(
     ("method", "names"),
     [
-        ("anchored", ["cross_entropy", "balanced_cross_entropy", "region from plain", "region from balanced"]),
+        ("region", ["cross_entropy", "balanced_cross_entropy", "region from plain", "region from balanced"]),
         ("cross_entropy", ["cross_entropy"]),
         ("balanced_cross_entropy", ["balanced_cross_entropy"]),
         ("square_auc", ["balanced_cross_entropy", "square_auc", "square_auc"]),
@@ -302,8 +309,8 @@ def test_a_fold_of_equal_rows_does_not_decide_everything():
     y = rng.random(400) < np.where(X.any(axis=1), 0.8, 0.1)
     with pytest.warns(UserWarning, match="could not be kept in one fold"):
         found = fitted(X, y)
-    assert np.abs(found.held_out_logits).max() < 100
-    assert found.module(torch.tensor(X, dtype=torch.float32)).abs().max() < 100
+    assert np.abs(found.out_of_fold_scores).max() < 100
+    assert np.abs(found.scorer(X)).max() < 100
 
 
 def test_dropout_follows_from_the_seed_and_leaves_global_random_numbers_alone():
@@ -315,7 +322,7 @@ def test_dropout_follows_from_the_seed_and_leaves_global_random_numbers_alone():
     logits = []
     for seed in (1, 2):
         torch.manual_seed(seed)
-        logits.append(fitted(X, y, make=lambda count, d: ModuleBank(make, count, d)).held_out_logits)
+        logits.append(fitted(X, y, make=lambda count, d: ModuleBank(make, count, d)).out_of_fold_scores)
         drawn = torch.rand(1)
         torch.manual_seed(seed)
         assert torch.equal(drawn, torch.rand(1))

@@ -15,8 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tpauc.classifiers.candidates import METHODS, powers_of_two
+from tpauc._validation import check_labels_and_scores
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier, tpauc_scorer
+from tpauc.classifiers.training_methods import METHODS, powers_of_two
+from tpauc.metrics import area
 from tpauc.metrics.area import tpauc_score
 
 
@@ -49,20 +51,26 @@ def test_every_method_trains_a_linear_model(method):
 
 def a_network(**parameters):
     """Return a classifier with a short training."""
-    return TPAUCClassifier(
-        **{"model": "mlp", "n_folds": 2, "cross_entropy_steps": 200, "random_state": 0, **parameters}
-    )
+    return TPAUCClassifier(**{"model": "mlp", "cross_entropy_steps": 200, "random_state": 0, **parameters})
 
 
-@pytest.mark.parametrize("method", ["anchored", "cross_entropy", "minimax", "polynomial"])
-def test_methods_train_a_network(method):
-    classifier = a_network(method=method, epochs=2).fit(X[TRAIN], Y[TRAIN])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"method": "region", "n_folds": 2},
+        {"method": "cross_entropy"},
+        {"method": "minimax", "epochs": 2, "n_folds": 2},
+        {"method": "polynomial", "epochs": 2, "n_folds": 2},
+    ],
+)
+def test_methods_train_a_network(parameters):
+    classifier = a_network(**parameters).fit(X[TRAIN], Y[TRAIN])
     assert classifier.score(X[TEST], Y[TEST]) > 0.3  # 56 positives are few for a network; chance has 0.0
     assert isinstance(classifier.module_, torch.nn.Module)
 
 
 def test_networks_of_the_folds_are_averaged():
-    classifier = a_network().fit(X[TRAIN], Y[TRAIN])
+    classifier = a_network(n_folds=2).fit(X[TRAIN], Y[TRAIN])
     assert len(classifier.candidates_) == 4
     assert sum(candidate["share"] for candidate in classifier.candidates_) == pytest.approx(1.0)
     assert classifier.module_.weights.shape == (8,)  # plain and balanced, in two folds, before and after the region
@@ -77,7 +85,7 @@ def test_a_cross_entropy_is_trained_once_unless_it_is_calibrated():
     assert not hasattr(once, "out_of_fold_scores_")
     without_choice = a_network(method="cross_entropy", validation=None).fit(X[TRAIN], Y[TRAIN])
     assert np.array_equal(once.decision_function(X), without_choice.decision_function(X))
-    calibrated = a_network(method="cross_entropy", calibrate=True).fit(X[TRAIN], Y[TRAIN])
+    calibrated = a_network(method="cross_entropy", calibrate=True, n_folds=2).fit(X[TRAIN], Y[TRAIN])
     assert np.isfinite(calibrated.out_of_fold_scores_).all()
 
 
@@ -93,7 +101,7 @@ def test_a_users_module():
     def make(n_features):
         return torch.nn.Sequential(torch.nn.Linear(n_features, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
 
-    for parameters in ({}, {"validation": 0.3}, {"method": "square_auc", "epochs": 2}):
+    for parameters in ({"n_folds": 2}, {"validation": 0.3}, {"method": "square_auc", "epochs": 2, "n_folds": 2}):
         classifier = a_network(model=make, cross_entropy_steps=50, **parameters).fit(X[TRAIN], Y[TRAIN])
         assert classifier.predict(X[TEST]).shape == (250,)
     with pytest.raises(ValueError, match="the output of model must have shape"):
@@ -108,7 +116,7 @@ def test_training_for_the_region_beats_cross_entropy_where_a_linear_model_must_c
         assert ours > other.score(features[4000:], y[4000:]) + 0.005
 
 
-@pytest.mark.parametrize("method", ["anchored", "square_auc"])
+@pytest.mark.parametrize("method", ["region", "square_auc"])
 @pytest.mark.parametrize("validation", ["cv", 0.3, (X[TEST], Y[TEST]), None], ids=["cv", "share", "set", "none"])
 def test_ways_of_choosing(method, validation):
     classifier = TPAUCClassifier(method=method, validation=validation, random_state=0).fit(X[TRAIN], Y[TRAIN])
@@ -133,7 +141,7 @@ def test_calibrated_probabilities_average_to_the_base_rate():
 
 def test_results_follow_from_the_random_state():
     first, again, other = (
-        a_network(cross_entropy_steps=20, random_state=seed).fit(X[TRAIN], Y[TRAIN]).decision_function(X)
+        a_network(cross_entropy_steps=20, n_folds=2, random_state=seed).fit(X[TRAIN], Y[TRAIN]).decision_function(X)
         for seed in (3, 3, 4)
     )
     assert np.array_equal(first, again)
@@ -146,7 +154,7 @@ def test_the_callers_random_numbers_are_left_alone():
     torch.manual_seed(0)
     np.random.seed(0)  # noqa: NPY002
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    a_network(cross_entropy_steps=20).fit(X[TRAIN], Y[TRAIN])
+    a_network(cross_entropy_steps=20, n_folds=2).fit(X[TRAIN], Y[TRAIN])
     TPAUCClassifier(method="polynomial", max_steps=2, random_state=0).fit(X[TRAIN], Y[TRAIN])
     assert torch.equal(before[0], torch.get_rng_state())
     assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
@@ -208,6 +216,13 @@ def test_pickles_clones_and_features_that_say_nothing():
     assert unscaled.score(X[TEST] * 3.0 + 1.0, Y[TEST]) > 0.5
 
 
+SHORT = {"cross_entropy_steps": 20}
+
+
+def a_module(n_features):
+    return torch.nn.Linear(n_features, 1)
+
+
 WAYS_OF_FOLDS = [
     {"model": "linear"},
     {"model": "linear", "method": "polynomial", "max_steps": 2},
@@ -238,14 +253,15 @@ def test_copies_that_cannot_be_kept_together_are_a_warning_at_the_line_that_call
 @pytest.mark.parametrize(
     "parameters",
     [
-        *({"model": "linear", "method": method} for method in ("anchored", "polynomial")),
-        *({"model": "mlp", "method": method} for method in ("anchored", "polynomial", "cross_entropy")),
+        *({"model": "linear", "method": method, "n_folds": 2} for method in ("region", "polynomial")),
+        *({"model": "mlp", "method": method, "n_folds": 2, **SHORT} for method in ("region", "polynomial")),
+        {"model": "mlp", "method": "cross_entropy", **SHORT},
     ],
 )
 @pytest.mark.parametrize("value", [0.0, 0.1])
 def test_a_feature_that_is_constant_in_training_counts_for_nothing(parameters, value):
     table = np.column_stack((X, np.full(len(X), value)))
-    classifier = a_network(**parameters, cross_entropy_steps=20).fit(table[TRAIN], Y[TRAIN])
+    classifier = TPAUCClassifier(random_state=0, **parameters).fit(table[TRAIN], Y[TRAIN])
     other = table.copy()
     other[:, -1] = np.linspace(-100.0, 100.0, len(X))
     for fitted in (classifier, pickle.loads(pickle.dumps(classifier))):
@@ -293,6 +309,74 @@ def test_bad_parameters_name_themselves(parameters, error, message):
         TPAUCClassifier(**parameters).fit(X[TRAIN], Y[TRAIN])
 
 
+LOSS = {"method": "polynomial"}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "where_it_applies", "elsewhere"),
+    [
+        ({"max_steps": 2}, [LOSS], [{}, {"method": "cross_entropy"}, {"model": "mlp", **LOSS}]),
+        ({"epochs": 2}, [{"model": "mlp", **LOSS, **SHORT}], [{}, LOSS, {"model": "mlp"}]),
+        (SHORT, [{"model": "mlp", "n_folds": 2}, {"model": a_module}], [{}, LOSS, {"method": "cross_entropy"}]),
+        ({"regularization": 0.5}, [{}, {"method": "cross_entropy"}], [{"model": "mlp"}, {"model": a_module}]),
+        ({"device": "cpu"}, [{"model": "mlp", "validation": None, **SHORT}], [{}, LOSS]),
+        (
+            {"n_folds": 2},
+            [
+                {},
+                LOSS,
+                {"model": "mlp", **SHORT},
+                {"model": "mlp", "method": "cross_entropy", "calibrate": True, **SHORT},
+            ],
+            [{"validation": None}, {"validation": 0.3}, {"model": "mlp", "method": "cross_entropy"}],
+        ),
+    ],
+)
+def test_a_parameter_without_effect_is_an_error(parameter, where_it_applies, elsewhere):
+    """Each way to train uses some of the parameters; the others must not be given."""
+    (name,) = parameter
+    for options in elsewhere:
+        classifier = TPAUCClassifier(random_state=0, **options, **parameter)
+        with pytest.raises(
+            ValueError, match=rf"{name}=.* has no effect for model=.*; {name} applies to .*; leave it out"
+        ):
+            classifier.fit(X[TRAIN], Y[TRAIN])
+        classifier.set_params(**{name: None})._check_parameters()  # nothing else is wrong
+    for options in where_it_applies:
+        TPAUCClassifier(random_state=0, **options, **parameter).fit(X[TRAIN], Y[TRAIN]).predict(X[TEST])
+
+
+def test_an_error_says_where_a_parameter_applies():
+    with pytest.raises(
+        ValueError,
+        match=r"^epochs=3 has no effect for model='linear', method='region'; epochs applies to networks with one of "
+        r"the methods exponential, focal, .*, truncated; leave it out$",
+    ):
+        TPAUCClassifier(epochs=3).fit(X, Y)
+    with pytest.raises(
+        ValueError, match=r"n_folds=3 has no effect for .*, validation=0.3; n_folds applies to validation='cv'"
+    ):
+        TPAUCClassifier(validation=0.3, n_folds=3).fit(X, Y)
+    with pytest.raises(ValueError, match=r"regularization=2.0 has no effect for model=a network"):
+        TPAUCClassifier(a_module, regularization=2.0).fit(X, Y)
+
+
+def test_parameters_that_are_not_given_have_the_documented_defaults():
+    given = {"max_steps": 32, "regularization": 1.0, "n_folds": 5}
+    pairs = [
+        ({"method": "square_auc"}, given),
+        ({}, {"regularization": 1.0, "n_folds": 5}),
+        ({"model": "mlp", "validation": 0.3, **LOSS, **SHORT}, {"epochs": 16, "device": "cpu"}),
+        ({"model": "mlp", **SHORT}, {"n_folds": 10}),
+    ]
+    for options, defaults in pairs:
+        plain, explicit = (
+            TPAUCClassifier(random_state=0, **options, **more).fit(X[TRAIN], Y[TRAIN]) for more in ({}, defaults)
+        )
+        np.testing.assert_array_equal(plain.decision_function(X), explicit.decision_function(X))
+    assert clone(TPAUCClassifier(**given)).get_params() == TPAUCClassifier(**given).get_params()
+
+
 def test_bad_data_is_an_error_that_says_what_to_do():
     with pytest.raises(ValueError, match="Only binary classification"):
         TPAUCClassifier().fit(X, np.arange(700) % 3)
@@ -313,8 +397,9 @@ def test_steps_kept_are_powers_of_two():
 
 
 def test_a_second_fit_leaves_nothing_of_the_first():
-    classifier = a_network(model="linear", calibrate=True).fit(X[TRAIN], Y[TRAIN])
-    classifier.set_params(model="mlp", calibrate=False, validation=None).fit(X[TRAIN], Y[TRAIN])
+    classifier = TPAUCClassifier(calibrate=True, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    classifier.set_params(model="mlp", calibrate=False, validation=None, cross_entropy_steps=200)
+    classifier.fit(X[TRAIN], Y[TRAIN])
     fresh = a_network(validation=None).fit(X[TRAIN], Y[TRAIN])
     assert {name for name in vars(classifier) if name.endswith("_")} == {n for n in vars(fresh) if n.endswith("_")}
     np.testing.assert_array_equal(classifier.predict_proba(X[TEST]), fresh.predict_proba(X[TEST]))
@@ -327,6 +412,21 @@ def test_probabilities_of_a_sample_are_those_of_all_rows():
     rows = rng.normal(size=(60_000, 2)) + y[:, None]
     classifier = TPAUCClassifier(calibrate=True, random_state=0).fit(rows, y)
     assert classifier.predict_proba(rows)[:, 1].mean() == pytest.approx(y.mean(), rel=0.1)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"method": "cross_entropy"}, {"validation": 0.3}])
+def test_a_fit_does_not_check_its_own_scores_again(parameters, monkeypatch):
+    checked = []
+
+    def counted(*arguments, **options):
+        checked.append(arguments)
+        return check_labels_and_scores(*arguments, **options)
+
+    monkeypatch.setattr(area, "check_labels_and_scores", counted)
+    classifier = TPAUCClassifier(random_state=0, **parameters).fit(X[TRAIN], Y[TRAIN])
+    assert checked == []
+    classifier.score(X[TEST], Y[TEST])
+    assert len(checked) == 1
 
 
 def test_calibration_asked_for_after_the_fit_does_not_count():

@@ -17,8 +17,7 @@ import skops.io
 from typer.testing import CliRunner
 
 import reference
-from tpauc.classifiers.candidates import METHODS
-from tpauc.classifiers.tpauc_classifier import MODELS
+from tpauc.classifiers.training_methods import METHODS, MODELS
 from tpauc.cli.main import app
 from tpauc.cli.options import Method, Model
 from tpauc.cli.runs import CARD, MODEL, TEST_SCORES, load_run, save_run
@@ -93,9 +92,9 @@ def test_fit_prints_facts_progress_the_table_and_where_the_run_is(fitted):
     assert "Left out, because they hold no value: empty." in result.stdout
     for model in card["models"]:
         assert "{estimate:.4f} [{low:.4f}, {high:.4f}]".format(**model["tpauc"]) in result.stdout
-    assert f"TPAUC of anchored minus cross_entropy: {card['difference']['difference']:+.4f}" in result.stdout
+    assert f"TPAUC of region minus cross_entropy: {card['difference']['difference']:+.4f}" in result.stdout
     assert result.stdout.endswith(f"The run is {out}\n")
-    assert "tpauc: training linear, anchored (1 of 2)\n" in result.stderr
+    assert "tpauc: training linear, region (1 of 2)\n" in result.stderr
     assert "tpauc: training linear, cross_entropy (2 of 2)\n" in result.stderr
 
 
@@ -104,7 +103,7 @@ def test_the_run_holds_the_numbers_of_its_test_scores(fitted):
     assert sorted(file.name for file in out.iterdir()) == sorted([MODEL, CARD, TEST_SCORES])
     card = json.loads((out / CARD).read_text(encoding="utf-8"))
     scores = pd.read_csv(out / TEST_SCORES)
-    assert [model["name"] for model in card["models"]] == ["anchored", "cross_entropy"]
+    assert [model["name"] for model in card["models"]] == ["region", "cross_entropy"]
     for model in card["models"]:
         s = scores[model["name"]].to_numpy()
         expected = reference.tpauc(scores["label"].to_numpy(), s, 0.3, 0.3)
@@ -122,7 +121,7 @@ def test_the_saved_model_gives_the_test_scores_again(fitted, table, tmp_path):
     result = run("score", out, table, "--out", tmp_path / "all.csv", "--keep", "id")
     assert result.exit_code == 0, result.stderr
     scores, again = pd.read_csv(out / TEST_SCORES), pd.read_csv(tmp_path / "all.csv", dtype={"id": str})
-    np.testing.assert_allclose(again["score"].to_numpy()[scores["row"] - 1], scores["anchored"], rtol=1e-12)
+    np.testing.assert_allclose(again["score"].to_numpy()[scores["row"] - 1], scores["region"], rtol=1e-12)
     np.testing.assert_array_equal(again["alarm"], again["score"] > 0)
     assert again["id"].tolist() == patients()["id"].tolist()  # as they are written, with the zeros in front
     assert list(again.columns) == ["id", "score", "alarm"]
@@ -268,7 +267,7 @@ def test_report_of_a_run(copied):
     result = run("report", copied, "--resamples", "60")
     assert result.stdout == f"The report is {copied / 'report.html'}\n"
     page = (copied / "report.html").read_text(encoding="utf-8")
-    assert "anchored" in page
+    assert "region" in page
     assert "cross_entropy" in page
     assert run("report", copied, "--resamples", "60").exit_code == 2
     refused = run("report", copied, "--label", "label", "--overwrite")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tpauc.classifiers.candidates import METHODS as ALL_METHODS
 from tpauc.classifiers.cross_validation import corrected_comparison
+from tpauc.classifiers.training_methods import METHODS as ALL_METHODS
 from tpauc.cli.demo import METHODS, demo_lines
 from tpauc.cli.main import app
 

@@ -1,7 +1,7 @@
 """Does training for the region help on this data? Repeated cross-validation of three models, and a verdict.
 
-Plain cross-entropy, class-balanced cross-entropy and the training for the region are compared on the same folds, by a
-test that allows for what folds have in common (`tpauc.classifiers.cross_validation`).
+Plain cross-entropy, class-balanced cross-entropy and training for the region are compared on the same folds, by a test
+that accounts for the rows that folds share (`tpauc.classifiers.cross_validation`).
 """
 
 from __future__ import annotations
@@ -33,28 +33,29 @@ from tpauc.classifiers.cross_validation import (
     Maker,
     corrected_comparison,
     cross_validate,
-    folds_that_fit,
-    step_of_a_fold,
+    feasible_folds,
+    tpauc_step,
 )
-from tpauc.classifiers.folds import kept_together
+from tpauc.classifiers.folds import fold_groups
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
+from tpauc.classifiers.training_methods import MODELS
 from tpauc.metrics.comparison import Comparison
 from tpauc.metrics.intervals import Interval
 from tpauc.region import Region
 
-MODELS = ("linear", "mlp", "lightgbm")
+ADVISED_MODELS = (*MODELS, "lightgbm")
 PLAIN, BALANCED, REGION = "plain", "balanced", "region"
-FEWEST_HARD_POSITIVES = 10  # in the region, of all positives: with fewer a handful of rows decides
+FEWEST_HARD_POSITIVES = 10  # in the region, of all positives: with fewer, a few rows decide
 
 
 @dataclass(frozen=True)
 class Advice:
-    """Whether training for the region helps; what :func:`advise` returns.
+    """Whether training for the region helps: the result of :func:`advise`.
 
     Attributes
     ----------
     model : str
-        The family.
+        The model family.
     alpha, beta : float
         The region.
     n_positive, n_negative, n_hard_positive : int
@@ -65,10 +66,11 @@ class Advice:
         Mean TPAUC on held-out rows of the models trained on plain cross-entropy, on class-balanced cross-entropy and
         for the region, with its 95 % interval.
     over_plain, over_balanced : Comparison
-        TPAUC of the model for the region minus that of the other, on the same rows, with 95 % interval and p-value.
+        TPAUC of the model for the region minus TPAUC of the other model, on the same rows, with 95 % interval and
+        p-value.
     outcome : {"helps", "no difference found", "hurts", "too few positives to tell"}
     verdict : str
-        A sentence on it.
+        The outcome in one sentence.
 
     Examples
     --------
@@ -108,39 +110,39 @@ def advise(
     random_state: int | np.random.Generator | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Advice:
-    """Tell whether training for the region helps on this data, by repeated cross-validation.
+    """Find out by repeated cross-validation whether training for the region helps on this data.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n, d)
-        Features, not sparse; numbers, unless ``preprocessing`` makes numbers of them.
+        Features, not sparse; numbers, unless ``preprocessing`` turns them into numbers.
     y : array-like of shape (n,)
         Labels, 0/1 or -1/1.
     alpha, beta : float
         The region.
     model : {"linear", "mlp", "lightgbm"}, default="linear"
-        The family. Linear models and networks are :class:`~tpauc.TPAUCClassifier` by its methods "cross_entropy",
-        "balanced_cross_entropy" and the default; trees are LightGBM's ``binary``, the same with ``is_unbalance``, and
-        :class:`~tpauc.TPAUCBooster`.
+        The model family. Linear models and networks are :class:`~tpauc.TPAUCClassifier` with the methods
+        "cross_entropy", "balanced_cross_entropy" and "region"; trees are LightGBM's ``binary``, the same with
+        ``is_unbalance``, and :class:`~tpauc.TPAUCBooster`.
     n_folds : int, default=5
-        Folds; fewer if the region would not select an example of each class in each, or if there are fewer distinct
-        rows of a class.
+        Folds; fewer if the region would select no example of a class in some fold, or if a class has fewer distinct
+        rows.
     n_repeats : int, default=2
-        How often the cross-validation is done, with new folds.
+        Number of cross-validations, each with new folds.
     preprocessing : scikit-learn transformer, optional
-        Fitted anew on the training rows of each fold, before the model.
+        Fitted on the training rows of each fold, before the model.
     random_state : int, numpy.random.Generator or None, default=None
         Decides the folds and everything random in the trainings.
     progress : callable, optional
-        Called with a line of text for each fold.
+        Called with one line of text per fold.
 
     Returns
     -------
     Advice
         The verdict is "helps" if the model for the region is better than both cross-entropies (each p < 0.05), "hurts"
         if it is worse than one of them (p < 0.025, since there are two), and "too few positives to tell" if the region
-        selects fewer than 10 positives. The intervals are for models trained on as many rows as the folds', over new
-        samples of such data.
+        selects fewer than 10 positives. The intervals hold for models trained on as many rows as in the folds, over
+        new samples of such data.
 
     Warns
     -----
@@ -149,10 +151,10 @@ def advise(
 
     Notes
     -----
-    "No difference found" is no proof that there is none: the interval says which differences the data do not exclude.
-    The test is careful. Of 1000 simulated comparisons of equally good scores (60 positives, 240 negatives) 2 ended in
-    "helps" and 8 in "hurts"; of 120 with data for which logistic regression is right (800 rows, 15 % positives, linear
-    models), none.
+    "No difference found" does not prove that there is none: the interval says which differences the data leave open.
+    The test is conservative. Of 1000 simulated comparisons of equally good scores (60 positives, 240 negatives) 2 ended
+    in "helps" and 8 in "hurts"; of 120 with data for which logistic regression is right (800 rows, 15 % positives,
+    linear models), none.
 
     Examples
     --------
@@ -165,7 +167,7 @@ def advise(
     True
     """
     region = Region(alpha, beta)
-    check_choice(model, "model", MODELS)
+    check_choice(model, "model", ADVISED_MODELS)
     check_count(n_folds, "n_folds", at_least=2)
     check_count(n_repeats, "n_repeats")
     random = check_random_state(random_state)
@@ -177,7 +179,7 @@ def advise(
     check_same_length("X", X, "y", positive)
     check_both_classes(positive, "y")
     makers = {name: _prepared(maker, preprocessing) for name, maker in _makers(model).items()}
-    group, n_folds = kept_together(X, positive, folds_that_fit(n_folds, positive, region))
+    group, n_folds = fold_groups(X, positive, feasible_folds(n_folds, positive, region))
     values = cross_validate(makers, X, positive, group, region, n_folds, n_repeats, random, progress)
     return _advice(model, region, positive, n_folds, n_repeats, values)
 
@@ -192,7 +194,7 @@ def _makers(model: str) -> dict[str, Maker]:
             BALANCED: lambda region, seed: _lightgbm(seed, is_unbalance=True),
             REGION: _booster,
         }
-    # Cross-entropy leaves a linear model nothing to validate.
+    # A linear model on a cross-entropy has no candidates to choose from.
     once: dict[str, Any] = {"validation": None} if model == "linear" else {}
 
     def maker(**options: Any) -> Maker:
@@ -209,7 +211,7 @@ def _makers(model: str) -> dict[str, Maker]:
 
 def _lightgbm(seed: int, **options: Any) -> Any:
     classifier = import_extra("lightgbm", "lightgbm").LGBMClassifier(random_state=seed, verbose=-1, **options)
-    # LightGBM refuses a data frame, which preprocessing may return, whose columns have names such as "size [m]".
+    # Preprocessing may return a data frame, and LightGBM refuses column names such as "size [m]".
     return make_pipeline(FunctionTransformer(_as_numbers), classifier)
 
 
@@ -230,12 +232,12 @@ def _prepared(maker: Maker, preprocessing: Any) -> Maker:
 
 
 def _table(X: Any) -> Any:
-    """Return a data frame as it is, and anything else as an array of shape (n, d) of whatever it holds."""
+    """Return a data frame unchanged, and anything else as an array of shape (n, d) with the type of its values."""
     if hasattr(X, "columns"):
         return X
     values = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
     if values.dtype.kind == "U" and not hasattr(X, "dtype"):
-        return np.array(X, dtype=object)  # of numbers in a list beside text NumPy has made text
+        return np.array(X, dtype=object)  # NumPy turns numbers in a list with text into text
     return values
 
 
@@ -256,7 +258,7 @@ def _advice(
 ) -> Advice:
     n_positive = int(positive.sum())
     n_hard = region.hard_positives(n_positive)
-    step = step_of_a_fold(positive, n_folds, region)
+    step = tpauc_step(positive, n_folds, region)
     intervals = {name: _interval(found, n_folds, step) for name, found in values.items()}
     over = {name: _compared(values[REGION] - values[name], n_folds, step) for name in (PLAIN, BALANCED)}
     outcome = _outcome(over, n_hard)
@@ -298,5 +300,5 @@ def _verdict(
         f"against {rival} cross-entropy, the better of the two"
     )
     if outcome == "too few positives to tell":
-        changes = f"a region with fewer than {FEWEST_HARD_POSITIVES} positives in it says little; {changes}"
+        changes = f"a region with fewer than {FEWEST_HARD_POSITIVES} positives says little; {changes}"
     return f"{outcome.capitalize()}: {changes} ({n_positive:,} positives, {n_hard:,} of them in the region)."

@@ -1,6 +1,6 @@
-"""What the scikit-learn classifiers of this package share: two classes, a threshold for the region, predictions.
+"""The common base of the scikit-learn classifiers: two classes, a threshold for the region, predictions.
 
-A classifier gives a logit for each row. `predict` cuts it at the operating point of the region on rows that were not
+A classifier gives one logit per row. `predict` cuts it at the operating point of the region on rows that were not
 trained on; `score` is the TPAUC.
 """
 
@@ -15,36 +15,39 @@ import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import validate_data
 
+from tpauc._validation import BoolArray
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.operating_points import operating_point
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]
-Labels = npt.NDArray[np.bool_]
 
 
-def with_somebody_in_it(region: Region, positive: Labels) -> Region:
-    """Return the region, or with a warning the smallest that selects one example of each class."""
+def nonempty_region(region: Region, positive: BoolArray, *, stacklevel: int) -> Region:
+    """Return the region, or with a warning the smallest region that selects one example of each class."""
     n_positive = int(positive.sum())
     least = region.holding_one(n_positive, positive.size - n_positive)
     if least != region:
         warnings.warn(
             f"alpha={region.alpha:g}, beta={region.beta:g} select none of the {n_positive} positive or of the "
-            f"{positive.size - n_positive} negative rows; training goes for alpha={least.alpha:g}, "
-            f"beta={least.beta:g}, the one hardest example",
-            stacklevel=3,
+            f"{positive.size - n_positive} negative rows; the region of training is alpha={least.alpha:g}, "
+            f"beta={least.beta:g}, which selects the hardest example",
+            stacklevel=stacklevel,
         )
     return least
 
 
 class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A binary classifier with parameters ``alpha``, ``beta``, ``calibrate``, and `_logits` from its subclass."""
+    """A binary classifier with parameters ``alpha``, ``beta``, ``calibrate``, ``random_state``, to be subclassed."""
 
     alpha: float
     beta: float
     calibrate: bool
+    random_state: Any
 
     @abstractmethod
     def _logits(self, X: Any) -> Array:
@@ -52,7 +55,17 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # --------------------------------------------------------------------------------------------------------- fit
 
-    def _encode(self, y: Array) -> Labels:
+    def _start_fit(
+        self, X: Any, y: Any, region: Region, **options: Any
+    ) -> tuple[Array, BoolArray, Region, np.random.Generator]:
+        """Return checked rows, labels, a region that is not empty, and a generator; delete what was fitted before."""
+        self._drop_fitted()
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, **options)
+        positive = self._encode(y)
+        region = nonempty_region(region, positive, stacklevel=4)
+        return X, positive, region, np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _encode(self, y: Array) -> BoolArray:
         """Remember the two classes and return which rows are positive."""
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -64,22 +77,22 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = classes
         return np.asarray(labels == 1)
 
-    def _forget(self) -> None:
-        """Drop what an earlier `fit` left behind: parts of two models must not be mixed, even if this `fit` fails."""
+    def _drop_fitted(self) -> None:
+        """Delete the attributes of an earlier `fit`: parts of two models must not be mixed, even if this fit fails."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
     def __sklearn_is_fitted__(self) -> bool:
-        # Set at the end of `fit`: one that failed leaves no model behind, though the number of features is known.
+        # Set at the end of `fit`: a failed fit leaves no model, although the number of features is known.
         return hasattr(self, "threshold_")
 
     def _set_threshold(
-        self, region: Region, scores: Array, positive: Labels, sample_weight: Array | None = None
+        self, region: Region, scores: Array, positive: BoolArray, sample_weight: Array | None = None
     ) -> None:
-        """Set `threshold_`, and fit the probabilities to the scores of rows that stand for ``sample_weight`` each."""
+        """Set `threshold_`, and with ``calibrate`` fit the probabilities to the scores of rows with these weights."""
         point = operating_point(positive, scores, alpha=region.alpha, beta=region.beta)
-        # The point counts scores from its threshold on, `predict` those above; and if no finite threshold keeps the
-        # false alarms in bounds, only what is above every score seen is positive.
+        # The operating point counts scores from its threshold on, `predict` counts scores above. If no finite threshold
+        # keeps the false alarms in bounds, only scores above all scores seen are positive.
         finite = np.isfinite(point.threshold)
         self.threshold_ = float(np.nextafter(point.threshold, -np.inf)) if finite else float(scores.max())
         if self.calibrate:

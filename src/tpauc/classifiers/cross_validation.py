@@ -1,18 +1,18 @@
-"""Repeated cross-validation of several models in a region, and a test for what it finds.
+"""Repeated cross-validation of several models in a region, and a test of their differences.
 
-Models are fitted in ``K`` folds, ``R`` times over with new folds; all copies of a row are in one fold, unless there are
-hardly any distinct rows. Each of the ``J = K R`` folds gives a TPAUC of each model on rows that it was not trained on,
-and a difference ``d`` of two models on the same rows.
+Models are fitted in ``K`` folds, and this is repeated ``R`` times with new folds. All copies of a row are in one fold,
+unless there are hardly any distinct rows. Each of the ``J = K R`` folds gives a TPAUC of each model on rows that it was
+not trained on, and a difference ``d`` of two models on the same rows.
 
 Folds share training rows, and repeats reuse all rows, so the ``J`` differences are not independent: their plain
 standard error is too small. The corrected resampled t-test (Nadeau and Bengio, *Inference for the generalization
-error*, Machine Learning 52, 2003) allows for that. With the mean ``m`` and the variance ``s^2`` of the ``J`` values,
+error*, Machine Learning 52, 2003) accounts for that. With the mean ``m`` and the variance ``s^2`` of the ``J`` values,
 
     m +- t(J - 1) * sqrt((1 / J + 1 / (K - 1)) * s^2),
 
-where ``1 / (K - 1)`` is the number of held-out rows over that of training rows. So further repeats make the interval
-steadier, but hardly narrower: only more data do. On a fold whose region holds ``k+`` positives and ``k-`` negatives
-TPAUC goes in steps of ``1 / (2 k+ k-)``, so a few folds may agree by chance: ``s`` counts as one step at least.
+where ``1 / (K - 1)`` is the number of held-out rows divided by the number of training rows. So further repeats make the
+interval more stable, but hardly narrower; only more data do. On a fold whose region holds ``k+`` positives and ``k-``
+negatives, TPAUC changes in steps of ``1 / (2 k+ k-)``, so a few folds may agree by chance: ``s`` is at least one step.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from scipy import stats
 from sklearn.utils import _safe_indexing
 
 from tpauc._validation import BoolArray, FloatArray, check_class_sizes
+from tpauc.classifiers._weighing import tpauc_of_fold
 from tpauc.classifiers.folds import FEW_DISTINCT, stratified_folds
-from tpauc.classifiers.weighing import held_out_tpauc
 from tpauc.metrics.comparison import Comparison
 from tpauc.region import Region, fewest_with_one, hard_mass
 
@@ -38,7 +38,7 @@ METHOD = "corrected t-test"
 
 IntArray = npt.NDArray[np.intp]
 
-# Given the region and a seed, a model that is not fitted yet.
+# Maps the region and a seed to a model that is not fitted yet.
 Maker = Callable[[Region, int], Any]
 
 
@@ -63,11 +63,11 @@ def cross_validate(
             seed = int(random.integers(2**31))
             for name, maker in makers.items():
                 with warnings.catch_warnings():
-                    # Models warn of folds of their own, in which they find their settings; judged they are in ours.
+                    # Models also have folds of their own, to find their settings; those may separate copies.
                     warnings.filterwarnings("ignore", FEW_DISTINCT, UserWarning)
                     fitted = maker(region, seed).fit(_safe_indexing(X, train), positive[train].astype(np.int64))
                 scores = _scores(fitted, _safe_indexing(X, test))
-                values[name].append(held_out_tpauc(positive[test], scores, region))
+                values[name].append(tpauc_of_fold(positive[test], scores, region))
             if progress is not None:
                 progress(f"fold {number + 1} of {n_folds}, repeat {repeat + 1} of {n_repeats}")
     return {name: np.array(found) for name, found in values.items()}
@@ -79,8 +79,8 @@ def _scores(fitted: Any, X: Any) -> FloatArray:
     return np.asarray(fitted.predict_proba(X), dtype=np.float64)[:, 1]
 
 
-def folds_that_fit(n_folds: int, positive: BoolArray, region: Region) -> int:
-    """Return how many folds there can be such that the region selects an example of each class in each of them."""
+def feasible_folds(n_folds: int, positive: BoolArray, region: Region) -> int:
+    """Return the number of folds, or fewer if otherwise the region would select no example of a class in a fold."""
     n_positive = int(positive.sum())
     n_negative = positive.size - n_positive
     _check_two_folds(n_positive, region.alpha, "alpha", "positive")
@@ -104,19 +104,19 @@ def _check_two_folds(n: int, share: float, name: str, side: str) -> None:
 
 
 def _check_rest_of_folds(fold: IntArray, positive: BoolArray, n_folds: int) -> None:
-    """Raise if too few rows of a class are outside a fold: models have folds of their own there."""
+    """Raise if too few rows of a class are outside a fold: models divide them into folds of their own."""
     for number in range(n_folds):
         rest = positive[fold != number]
         n_positive = int(rest.sum())
         check_class_sizes(n_positive, rest.size - n_positive, 2, "to train on outside each fold")
 
 
-def step_of_a_fold(positive: BoolArray, n_folds: int, region: Region) -> float:
-    """Return by how much the TPAUCs of a held-out fold differ at least, if they do: by half a pair.
+def tpauc_step(positive: BoolArray, n_folds: int, region: Region) -> float:
+    """Return the smallest difference of two TPAUCs on a held-out fold: half a pair.
 
     Examples
     --------
-    >>> step_of_a_fold(np.arange(100) < 50, 5, Region(0.2, 0.4))  # 2 hard positives, 4 hard negatives
+    >>> tpauc_step(np.arange(100) < 50, 5, Region(0.2, 0.4))  # 2 hard positives, 4 hard negatives
     0.0625
     """
     n_positive = int(positive.sum())
@@ -125,16 +125,16 @@ def step_of_a_fold(positive: BoolArray, n_folds: int, region: Region) -> float:
 
 
 def corrected_comparison(differences: FloatArray, test_per_training_row: float, step: float = 0.0) -> Comparison:
-    """Mean of differences over splits of the same rows, with interval and p-value of the corrected resampled t-test.
+    """Return the mean of differences over splits of the same rows, with interval and p-value of the corrected test.
 
     Parameters
     ----------
     differences : array of shape (n_splits,)
         At least two.
     test_per_training_row : float
-        Rows held out over rows trained on; ``1 / (K - 1)`` for folds.
+        Number of rows held out divided by the number of rows trained on; ``1 / (K - 1)`` for folds.
     step : float, default=0.0
-        The standard deviation of the differences is taken to be no less.
+        Lower bound of the standard deviation of the differences.
 
     Examples
     --------

@@ -27,7 +27,7 @@ from tpauc.metrics.area import area_in_region
 from tpauc.region import Region
 from tpauc.reporting import report
 
-METHODS = ("cross_entropy", "square_auc", "polynomial", "minimax", "anchored")
+METHODS = ("cross_entropy", "square_auc", "polynomial", "minimax", "region")
 DIGIT = 8
 REGION = Region(alpha=0.3, beta=0.3)
 TEST_SIZE = 0.5
@@ -86,6 +86,7 @@ def _split(seed: int, *, max_steps: int) -> _Split:
     from sklearn.model_selection import train_test_split
 
     from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
+    from tpauc.classifiers.training_methods import LOSSES
 
     images, digits = load_digits(return_X_y=True)
     labels = digits == DIGIT
@@ -93,8 +94,9 @@ def _split(seed: int, *, max_steps: int) -> _Split:
     scores = {}
     with threads_for(X.size):
         for method in METHODS:
+            steps = max_steps if method in LOSSES else None
             classifier = TPAUCClassifier(
-                "linear", alpha=REGION.alpha, beta=REGION.beta, method=method, max_steps=max_steps, random_state=seed
+                "linear", alpha=REGION.alpha, beta=REGION.beta, method=method, max_steps=steps, random_state=seed
             )
             scores[method] = classifier.fit(X, y).decision_function(X_test)
     return _Split(y_test, scores)

@@ -120,7 +120,7 @@ def fit(
     out: Annotated[Path, typer.Option(metavar="RUN", help="Folder to make.")],
     positive: Positive = None,
     model: Annotated[Model, typer.Option(help="What to train.")] = "linear",
-    method: Annotated[Method, typer.Option(help="What to train it on.")] = "anchored",
+    method: Annotated[Method, typer.Option(help="What to train it on.")] = "region",
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")
     ] = None,

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tpauc._validation import check_open_share, check_share
+from tpauc.classifiers.training_methods import METHODS
 from tpauc.cli._checks import UsageError
 
 Model = Literal["linear", "mlp"]
 AdvisedModel = Literal["linear", "mlp", "lightgbm"]
-Method = Literal[
-    "anchored",
-    "balanced_cross_entropy",
-    "cross_entropy",
-    "exponential",
-    "focal",
-    "minimax",
-    "polynomial",
-    "square_auc",
-    "truncated",
-]
+if TYPE_CHECKING:
+    Method = str
+else:
+    Method = Literal[METHODS]  # typer makes the choices of an option from it
 
 
 def _share(parameter: typer.CallbackParam, value: float | None) -> float | None:

@@ -1,10 +1,9 @@
 """`TPAUCBooster`: boosted trees for a region behind scikit-learn's interface.
 
-In each of several folds a path (`paths`) boosts with log-loss and then for the region, with candidates
-along the way. Each candidate is judged by TPAUC on the rows that its fold did not train on, and weighed by how close it
-comes to the best (`judging`). The scorer is the weighted mean of the candidates, averaged over the
-folds: trees trained on different rows err in different places, so their mean is better than any of them, and no refit
-is needed.
+In each fold a path (`boosting_path`) boosts with log-loss and then for the region, with candidates along the way. The
+candidates are weighed by their TPAUC on the rows that their fold did not train on (`tpauc.classifiers._weighing`). The
+scorer is the weighted mean of the candidates, averaged over the folds. Trees trained on different rows err in different
+places, so their mean is better than each of them, and no refit is needed.
 """
 
 from __future__ import annotations
@@ -15,29 +14,35 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tpauc._validation import check_count, check_flag, check_non_negative, check_positive, check_share, import_extra
-from tpauc.classifiers.base import RegionClassifier, with_somebody_in_it
-from tpauc.classifiers.boosting.judging import Validation, held_out_rows
-from tpauc.classifiers.boosting.paths import Candidate, Path
-from tpauc.classifiers.folds import kept_together, stratified_folds
+from tpauc._validation import (
+    BoolArray,
+    check_count,
+    check_flag,
+    check_non_negative,
+    check_positive,
+    check_share,
+    import_extra,
+)
+from tpauc.classifiers.base import RegionClassifier
+from tpauc.classifiers.boosting.boosting_path import BoostingPath, PathValidation, Rounds, held_out_rows
+from tpauc.classifiers.folds import fold_groups, stratified_folds
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]
-Labels = npt.NDArray[np.bool_]
 
-_CHECKPOINTS = (10, 20, 30, 50, 75, 100, 150)  # and on, each twice the last but one
-# Log-loss goes on at least so long, and then until twice the rounds of the best candidate brought nothing better.
-_LEAST_ROUNDS = 100
+# Rounds of log-loss after which there is a candidate; the next ones are each twice the last but one.
+_CANDIDATE_ROUNDS = (10, 20, 30, 50, 75, 100, 150)
+_LEAST_ROUNDS = 100  # of log-loss; it ends when twice the rounds of the best candidate brought nothing better
+_STANDARD_ERRORS = 0.5  # a candidate that far below the best has 1/e of its weight
 
 
 class TPAUCBooster(RegionClassifier):
     """Gradient boosted trees trained for the region ``TPR >= 1 - alpha``, ``FPR <= beta``; LightGBM underneath.
 
-    Missing values (NaN) are fine. Copies of a row share a fold; if hardly any rows are distinct, so that they cannot,
-    there is a warning.
+    Missing values (NaN) are allowed. Copies of a row share a fold. If hardly any rows are distinct, so that copies
+    cannot share a fold, there is a warning.
 
     Parameters
     ----------
@@ -46,42 +51,41 @@ class TPAUCBooster(RegionClassifier):
     n_folds : int, default=5
         Folds; fewer if a class has fewer distinct rows.
     n_repeats : int, default=1
-        How often rows are put into folds anew. There are ``n_folds * n_repeats`` trainings.
+        How often the rows are divided into folds. There are ``n_folds * n_repeats`` trainings.
     max_rounds : int, default=200
-        Most rounds of log-loss. They end sooner if twice the rounds of the best candidate brought nothing better.
+        Most rounds of log-loss. It ends sooner if twice the rounds of the best candidate brought nothing better.
     region_rounds : int, default=10
-        Most rounds for the region, from the best candidate of log-loss and from one of about half its rounds; 0 boosts
-        with log-loss alone.
+        Most rounds for the region, from the best candidate of log-loss and from a candidate of about half its rounds; 0
+        boosts with log-loss alone.
     learning_rate : float, default=0.1
-        Of log-loss rounds; those for the region take half of it.
+        Of log-loss rounds; rounds for the region take half of it.
     num_leaves, min_child_samples : int, default=31, 20
         Most leaves of a tree, fewest rows of a leaf.
     reg_lambda : float, default=0.1
-        Penalty of the squares of a leaf's values. Leaves of rare positives alone need one.
+        Penalty of the squared values of leaves. Leaves that hold only rare positives need one.
     subsample, colsample : float, default=1.0, 0.7
         Shares of the rows and of the features that a tree sees.
     calibrate : bool, default=False
         Fit `predict_proba` to the out-of-fold scores, as in `TPAUCClassifier`.
     n_jobs : int or None, default=None
-        Threads; -1 is one for each core, None leaves them to LightGBM.
+        Threads; -1 is one per core, None leaves the number to LightGBM.
     random_state : int, RandomState or None, default=None
         Decides folds, and the rows and features that a tree sees.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The labels; the second one is the positive class.
+        The labels; the second is the positive class.
     chosen_ : str
         The candidates with their shares.
     candidates_ : list of dict
         Name, rounds, region rounds, validated TPAUC and share of every candidate.
-    paths_, offset_, shares_ : list of Path, float, dict
-        The trees of each fold, the first score, the share of each candidate.
+    paths_, offset_, shares_ : list of BoostingPath, float, dict
+        The trees of each fold, the first score of all rows, the share of each candidate.
     threshold_ : float
-        Logit above which `predict` says positive: the operating point for the region, on rows not trained on. It is a
-        little careful: it comes from the scores of single folds, and their mean, which scores new rows, spreads less.
-        So false alarms on new rows tend to stay below the share allowed, at 0.08 to 0.09 where 0.10 was allowed on
-        simulated tables.
+        Logit above which `predict` says positive: the operating point for the region, on rows not trained on. It is
+        slightly conservative: it comes from the scores of single folds, and the mean of the folds, which scores new
+        rows, spreads less. The share of false alarms on simulated tables was 0.08 to 0.09 where 0.10 was allowed.
     out_of_fold_scores_ : array of shape (n,)
         The logit for every training row, by the fold that did not see it.
     n_features_in_, feature_names_in_
@@ -141,20 +145,16 @@ class TPAUCBooster(RegionClassifier):
         self
         """
         region = self._check_parameters()
-        self._forget()
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2)
-        positive = self._encode(y)
-        region = with_somebody_in_it(region, positive)
-        random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        X, positive, region, random = self._start_fit(X, y, region, ensure_all_finite="allow-nan")
         folds = self._folds(X, positive, random)
         self.offset_ = float(logit(positive.mean()))
         self.paths_ = self._new_paths(X, positive, folds, region, random)
-        validation = Validation(X, positive, folds, region)
+        validation = PathValidation(X, positive, folds, region)
         self._train(self.paths_, validation)
         for path in self.paths_:
             path.close()
-        self._remember(validation, *validation.weigh())
-        self.out_of_fold_scores_ = self.offset_ + validation.held_out() @ np.array(list(self.shares_.values()))
+        self._set_shares(validation)
+        self.out_of_fold_scores_ = self.offset_ + validation.scores() @ np.array(list(self.shares_.values()))
         self._set_threshold(region, self.out_of_fold_scores_, positive)
         return self
 
@@ -179,19 +179,19 @@ class TPAUCBooster(RegionClassifier):
             return 0  # LightGBM's own choice
         return int(joblib.cpu_count()) if self.n_jobs == -1 else self.n_jobs
 
-    def _folds(self, X: Array, positive: Labels, random: np.random.Generator) -> Array:
+    def _folds(self, X: Array, positive: BoolArray, random: np.random.Generator) -> Array:
         n_rows = [int(positive.sum()), int((~positive).sum())]
         n_folds = min(self.n_folds, *n_rows)
         if n_folds < 2:
             raise ValueError(
                 f"at least 2 rows of each class are needed, got {n_rows[0]} positive, {n_rows[1]} negative"
             )
-        group, n_folds = kept_together(X, positive, n_folds, stacklevel=3)
+        group, n_folds = fold_groups(X, positive, n_folds, stacklevel=3)
         return np.stack([stratified_folds(positive, group, n_folds, random) for _ in range(self.n_repeats)])
 
     def _new_paths(
-        self, X: Array, positive: Labels, folds: Array, region: Region, random: np.random.Generator
-    ) -> list[Path]:
+        self, X: Array, positive: BoolArray, folds: Array, region: Region, random: np.random.Generator
+    ) -> list[BoostingPath]:
         lightgbm = import_extra("lightgbm", "lightgbm")
         tree = {
             "learning_rate": self.learning_rate,
@@ -214,13 +214,15 @@ class TPAUCBooster(RegionClassifier):
             kept = np.delete(np.arange(positive.size), held)
             tree["seed"] = int(random.integers(2**31))
             dataset = whole.subset(kept).construct()
-            paths.append(Path(dataset, positive[kept], region, self.offset_, dict(tree), 0.5 * self.learning_rate))
+            paths.append(
+                BoostingPath(dataset, positive[kept], region, self.offset_, dict(tree), 0.5 * self.learning_rate)
+            )
         return paths
 
-    def _train(self, paths: list[Path], validation: Validation) -> None:
+    def _train(self, paths: list[BoostingPath], validation: PathValidation) -> None:
         """Boost all folds with log-loss as long as it helps, then for the region."""
-        for rounds in self._checkpoints():
-            validation.grow(paths, Candidate(rounds, 0))
+        for rounds in self._candidate_rounds():
+            validation.grow(paths, Rounds(rounds, 0))
             if rounds >= max(_LEAST_ROUNDS, 2 * validation.best().rounds):
                 break
         if self.region_rounds == 0:
@@ -230,30 +232,24 @@ class TPAUCBooster(RegionClassifier):
         lengths = {self.region_rounds // 2, self.region_rounds} - {0}
         for switch in sorted({half, best}):
             for rounds in sorted(lengths):
-                validation.grow(paths, Candidate(switch, rounds))
+                validation.grow(paths, Rounds(switch, rounds))
 
-    def _checkpoints(self) -> list[int]:
-        checkpoints = list(_CHECKPOINTS)
-        while checkpoints[-1] < self.max_rounds:
-            checkpoints.append(2 * checkpoints[-2])
-        return [rounds for rounds in checkpoints if rounds < self.max_rounds] + [self.max_rounds]
+    def _candidate_rounds(self) -> list[int]:
+        found = list(_CANDIDATE_ROUNDS)
+        while found[-1] < self.max_rounds:
+            found.append(2 * found[-2])
+        return [rounds for rounds in found if rounds < self.max_rounds] + [self.max_rounds]
 
-    def _remember(self, validation: Validation, values: Array, shares: Array) -> None:
-        self.shares_ = dict(zip(validation.candidates, shares.tolist(), strict=True))
+    def _set_shares(self, validation: PathValidation) -> None:
+        kinds = ["region" if rounds.region_rounds else "log-loss" for rounds in validation.candidates]
+        names = [f"{kind} {a}+{b}" for kind, (a, b) in zip(kinds, validation.candidates, strict=True)]
+        weighed = validation.tpauc().weighed(names, _STANDARD_ERRORS)
+        self.shares_ = dict(zip(validation.candidates, weighed.shares.tolist(), strict=True))
         self.candidates_ = [
-            {
-                "name": "region" if candidate.region_rounds else "log-loss",
-                **candidate._asdict(),
-                "tpauc": value,
-                "share": share,
-            }
-            for (candidate, share), value in zip(self.shares_.items(), values.tolist(), strict=True)
+            {"name": kind, **rounds._asdict(), "tpauc": found["tpauc"], "share": found["share"]}
+            for kind, rounds, found in zip(kinds, validation.candidates, weighed.candidates, strict=True)
         ]
-        self.chosen_ = " + ".join(
-            f"{found['share']:.2f} {found['name']} {found['rounds']}+{found['region_rounds']}"
-            for found in self.candidates_
-            if found["share"] >= 0.005
-        )
+        self.chosen_ = weighed.chosen
 
     # --------------------------------------------------------------------------------------------------- prediction
 

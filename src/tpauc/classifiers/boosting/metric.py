@@ -1,4 +1,4 @@
-"""TPAUC as LightGBM and XGBoost want a metric: for early stopping and for the training log, higher is better."""
+"""TPAUC as a metric of LightGBM and XGBoost, for early stopping and the training log; higher is better."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class XGBoostMetric:
     """TPAUC for ``custom_metric`` of ``xgboost.train``, with its name, and ``eval_metric`` of ``XGBClassifier``."""
 
     region: Region
-    # XGBoost maximises, without being told to, a metric whose name begins with "auc".
+    # XGBoost maximises a metric by itself if its name begins with "auc".
     __name__ = "auc_two_way"
 
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[str, float] | float:

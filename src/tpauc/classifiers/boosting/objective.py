@@ -1,13 +1,14 @@
-"""A log-loss that looks at the region alone, for LightGBM and XGBoost.
+"""A log-loss confined to the region, for LightGBM and XGBoost.
 
-An example counts by its rank inside its class, not by its score. With hardness ``h`` in (0, 1), the rank of a positive
-from the top and of a negative from the bottom, so that 1 is the hardest of its class, and the softness ``tau``,
+The weight of an example depends on its rank inside its class, not on its score. Its hardness ``h`` in (0, 1) is the
+rank of a positive from the top and of a negative from the bottom, so that 1 is the hardest of its class. With softness
+``tau``,
 
     w = sigmoid((h - (1 - share)) / (tau share)),      share = alpha for positives, beta for negatives,
 
-scaled so that each class has the total weight n / 2. Let ``c`` lie half way between the two borders of the region: the
-alpha-quantile of the positives' scores and the (1 - beta)-quantile of the negatives'. The loss is the weighted logistic
-loss of ``z - c``, with weights and centre held fixed:
+scaled so that each class has the total weight n / 2. The centre ``c`` is half way between the two borders of the
+region: the alpha-quantile of the positive scores and the (1 - beta)-quantile of the negative scores. The loss is the
+weighted logistic loss of ``z - c``, with weights and centre held fixed:
 
     gradient = w (p - y),      Hessian = w p (1 - p),      p = sigmoid(z - c).
 
@@ -28,7 +29,7 @@ from tpauc.region import Region
 
 Array = npt.NDArray[Any]
 
-# Rows far outside the region have weights near 0; a leaf of them alone must not divide by 0.
+# Rows far outside the region have weights near 0; a leaf that holds only such rows must not divide by 0.
 _LEAST_HESSIAN = 1e-6
 SOFTNESS = 1.0 / 3.0
 
@@ -39,7 +40,7 @@ class RegionObjective:
 
     Call it with ``(scores, dataset)``, where the dataset has ``get_label`` and ``get_weight``, or with
     ``(labels, scores, sample_weight)``. It returns the gradient and the Hessian in the scores, each of shape (n,).
-    Whole-number weights act as repeated rows.
+    Whole weights act as repeated rows.
 
     Parameters
     ----------
@@ -72,14 +73,14 @@ def region_gradient(
     """Return gradient and Hessian of the loss in the scores, without checks."""
     total = float(scores.size if weight is None else weight.sum())
     row_weight, borders = np.empty(scores.size), []
-    # Hardness grows with the score of a negative and falls with that of a positive.
+    # Hardness grows with the score of a negative and falls with the score of a positive.
     for side, sign, share in ((positive, -1.0, region.alpha), (~positive, 1.0, region.beta)):
         own = None if weight is None else weight[side]
         hardness, border = _hardness(sign * scores[side], share, own)
-        # In logs: if a small region has nobody of the class near it, as with equal scores, all sigmoids underflow.
+        # In logs: if no example of the class is near a small region, as with equal scores, all sigmoids underflow.
         log_focus = log_expit((hardness - (1.0 - share)) / (softness * share))
         if own is not None:
-            with np.errstate(divide="ignore"):  # the log of a weight of 0 is -inf, which counts for nothing
+            with np.errstate(divide="ignore"):  # the log of a weight of 0 is -inf, which softmax turns into 0
                 log_focus += np.log(own)
         row_weight[side] = 0.5 * total * softmax(log_focus)
         borders.append(sign * border)
@@ -106,10 +107,10 @@ def _hardness(values: Array, share: float, weight: Array | None) -> tuple[Array,
 def lightgbm_objective(alpha: float, beta: float, *, softness: float = SOFTNESS) -> RegionObjective:
     """Return the objective for LightGBM: ``params["objective"]`` of ``lightgbm.train``, or of ``LGBMClassifier``.
 
-    It starts well from scores that log-loss has brought into order (``init_model`` or ``init_score``); from nothing its
-    first round is that of a balanced log-loss.
+    It is best started from scores of a log-loss (``init_model`` or ``init_score``); without them its first round is a
+    round of balanced log-loss.
 
-    The loss is the same if all scores shift, so their order alone means something: take ``predict(X, raw_score=True)``,
+    The loss does not change if all scores shift, so only their order is meaningful: use ``predict(X, raw_score=True)``,
     and a threshold from :func:`~tpauc.operating_point`.
 
     Parameters
@@ -139,9 +140,9 @@ def lightgbm_objective(alpha: float, beta: float, *, softness: float = SOFTNESS)
 def xgboost_objective(alpha: float, beta: float, *, softness: float = SOFTNESS) -> RegionObjective:
     """Return the objective for XGBoost: ``obj`` of ``xgboost.train``, or ``objective`` of ``XGBClassifier``.
 
-    Only the order of the scores means something, as in :func:`lightgbm_objective`: take
-    ``predict(X, output_margin=True)``, and a threshold from :func:`~tpauc.operating_point`. Classes and probabilities,
-    `predict` without a margin and `predict_proba`, mean nothing.
+    Only the order of the scores is meaningful, as in :func:`lightgbm_objective`: use
+    ``predict(X, output_margin=True)``, and a threshold from :func:`~tpauc.operating_point`. Classes and probabilities
+    (`predict` without a margin, `predict_proba`) are not meaningful.
 
     Parameters
     ----------

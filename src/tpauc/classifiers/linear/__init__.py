@@ -1,1 +1,1 @@
-"""Linear models trained for the region. No torch."""
+"""Linear models trained for the region. Only the losses import torch."""

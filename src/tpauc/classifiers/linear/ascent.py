@@ -1,14 +1,14 @@
-"""Climb the smoothed TPAUC of a linear scorer.
+"""Ascent of the smoothed TPAUC of a linear scorer.
 
-Scores ``z = x . w`` are ranked, so only the direction of ``w`` matters. In coordinates where the features have unit
-covariance a direction is a point of the unit sphere, and every score has standard deviation 1. There the ascent
-maximises
+Only the ranking of the scores ``z = x . w`` counts, so only the direction of ``w`` matters. In coordinates in which the
+features have unit covariance, a direction is a point of the unit sphere, and every score has standard deviation 1.
+There the ascent maximises
 
     mean over the k+ lowest positives i and the k- highest negatives j of  sigmoid((z_i - z_j) / t)
 
-by normalised gradient steps with momentum. The hard examples are selected anew at each step, and the temperature ``t``
-is a share of the spread of their scores. The sum over pairs takes O(n): scores go to a fixed grid, where the kernel of
-a pair is a constant matrix.
+by normalised gradient steps with momentum. The hard examples are selected again at each step, and the temperature ``t``
+is a share of the spread of their scores. The sum over pairs takes O(n): scores are put on a fixed grid, where the
+kernel of a pair is a constant matrix.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KERNEL = _SIGMOID * (1.0 - _SIGMOID)  # row: positive, column: negative
 
 
 class AscentSettings(NamedTuple):
-    """How the ascent goes; one setting for all data."""
+    """One setting for all data."""
 
     temperature: float = 0.2  # as a share of the spread of the hard examples' scores
     steps: int = 20
@@ -46,7 +46,7 @@ def whitener(X: Array, ridge: float = 1e-3) -> Array:
 
 
 def with_ridge(covariance: Array, ridge: float) -> Array:
-    """Return a covariance, shape (d, d), whose variances are raised by a share of their mean, so it has an inverse.
+    """Return the covariance, shape (d, d), with variances raised by a share of their mean, so that it has an inverse.
 
     Examples
     --------
@@ -58,8 +58,8 @@ def with_ridge(covariance: Array, ridge: float) -> Array:
     return np.asarray(covariance + ridge * mean_variance * np.eye(len(covariance)))
 
 
-class Slope:
-    """The smoothed TPAUC of some rows, to be climbed from several directions.
+class SmoothedTPAUC:
+    """The smoothed TPAUC of some rows as a function of the direction, to be climbed from several starts.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Slope:
         self._k_negative = max(1, hard_mass(len(y) - self._n_positive, region.beta))
 
     def climb(self, start: Array, settings: AscentSettings) -> Array:
-        """Return the direction, shape (d,), to which the ascent leads from ``start``; its scores have deviation 1."""
+        """Return the direction, shape (d,), that the ascent from ``start`` ends at; its scores have deviation 1."""
         w = unit(np.linalg.solve(self._whiten, start))
         velocity = np.zeros_like(w)
         for step in range(settings.steps):
@@ -93,18 +93,20 @@ class Slope:
         return np.asarray(self._whiten @ w)
 
     def _gradient(self, w: Array, temperature: float) -> Array:
-        """In whitened coordinates, up to a factor."""
+        """Return the gradient in whitened coordinates, up to a factor."""
         z = (self._rows @ (self._whiten @ w).astype(np.float32)).astype(np.float64)
         n = self._n_positive
         hard_positives = np.argpartition(z[:n], self._k_positive - 1)[: self._k_positive]
         hard_negatives = n + np.argpartition(z[n:], -self._k_negative)[-self._k_negative :]
-        pull = np.zeros(z.size, dtype=np.float32)
-        pull[hard_positives], pull[hard_negatives] = pair_gradient(z[hard_positives], z[hard_negatives], temperature)
-        return np.asarray(self._whiten.T @ (pull @ self._rows).astype(np.float64))
+        by_score = np.zeros(z.size, dtype=np.float32)
+        by_score[hard_positives], by_score[hard_negatives] = pair_gradient(
+            z[hard_positives], z[hard_negatives], temperature
+        )
+        return np.asarray(self._whiten.T @ (by_score @ self._rows).astype(np.float64))
 
 
 def pair_gradient(positive_scores: Array, negative_scores: Array, temperature: float) -> tuple[Array, Array]:
-    """Gradient of the smoothed TPAUC in the scores of hard positives and hard negatives, up to a common factor."""
+    """Return the gradient of the smoothed TPAUC in the scores of hard positives and negatives, up to a factor."""
     width = temperature * max((_deviation(positive_scores) + _deviation(negative_scores)) / 2.0, 1e-12)
     centre = (np.median(positive_scores) + np.median(negative_scores)) / 2.0
     positives, negatives = _on_grid((positive_scores - centre) / width), _on_grid((negative_scores - centre) / width)
@@ -134,13 +136,13 @@ def _histogram(placed: _Placed) -> Array:
 
 
 def _read(curve: Array, placed: _Placed) -> Array:
-    """Interpolate a curve on the grid."""
+    """Return the values of a curve on the grid, interpolated."""
     below, share = placed
     return np.asarray(curve[below] * (1.0 - share) + curve[below + 1] * share)
 
 
 def _deviation(scores: Array) -> float:
-    """Mean absolute deviation, scaled to the standard deviation of normal scores; heavy tails do not spoil it."""
+    """Return the mean absolute deviation, scaled to the standard deviation of normal scores; robust to heavy tails."""
     return 1.25 * float(np.abs(scores - scores.mean()).mean())
 
 

@@ -1,30 +1,38 @@
-"""A linear scorer for a region: six directions, weighed by cross-validation.
+"""A linear scorer for a region: the weighted mean of six directions.
 
-The directions are three starts, Fisher's discriminant (`fisher`), the plain and the balanced logistic regression
-(`logistic`), and where the ascent of the smoothed TPAUC leads from each of them (`ascent`). The scorer is
-their weighted mean. A direction whose cross-validated TPAUC is ``delta`` below the best one's, with the standard error
-``s`` of that difference over the folds, has the weight ``exp(-delta / (s / 2))``: where the evidence is clear this is a
-choice, where positives are few it is an average, and region training is trusted only as far as held-out rows bear it
-out.
+Three directions are starts: Fisher's discriminant, the plain and the balanced logistic regression (`logistic`). The
+other three are where the ascent of the smoothed TPAUC leads from each start (`ascent`). They are weighed by
+cross-validation (`tpauc.classifiers._weighing`), so training for the region counts only as far as it helps on rows that
+were not trained on.
 
-The region is widened, at most to the whole data, until it holds five positives a feature. Of very large data the folds
-and the ascent see a sample; the regressions see everything.
+The region is widened, at most to the whole data, until it holds five positives per feature. On very large data the
+folds and the ascent see a sample; the regressions see all rows.
+
+`LinearDirections` is this strategy. `LinearTrainer` makes candidates to choose from instead: both regressions, then
+the directions or, for the losses, full-batch steps, for which torch is imported.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.preprocessing import StandardScaler
 
-from tpauc.classifiers.folds import kept_together, stratified_folds
-from tpauc.classifiers.linear.ascent import AscentSettings, Slope, unit, whitener
-from tpauc.classifiers.linear.fisher import fisher_direction
+from tpauc._validation import BoolArray, import_extra
+from tpauc.classifiers._candidates import Candidate, Fitted, Scaling, possible_folds
+from tpauc.classifiers._weighing import FoldTPAUC, joined, validate_folds
+from tpauc.classifiers.folds import fold_groups, stratified_folds
+from tpauc.classifiers.linear.ascent import AscentSettings, SmoothedTPAUC, unit, whitener, with_ridge
 from tpauc.classifiers.linear.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
-from tpauc.classifiers.weighing import held_out_tpauc, shares
+from tpauc.classifiers.training_methods import CROSS_ENTROPIES, REGION, loss_and_optimizer, powers_of_two
 from tpauc.region import Region
+
+if TYPE_CHECKING:
+    from torch import nn
 
 Array = npt.NDArray[Any]
 
@@ -47,47 +55,141 @@ class LinearSettings:
     ascent_rows: tuple[int, int] = (20_000, 40_000)  # most that the last ascent sees
 
 
-@dataclass(frozen=True)
-class LinearFit:
-    """A fitted scorer: ``logit = X @ coef + intercept``, in the units of ``X``."""
+class LinearScorer(NamedTuple):
+    """``logit = X @ coef + intercept``."""
 
     coef: Array  # shape (d,)
     intercept: float
-    shares: dict[str, float]  # weight of each direction
-    validated: dict[str, float]  # cross-validated TPAUC of each direction
-    held_out_rows: Array  # which rows the folds saw
-    held_out_weight: Array  # of how many rows each of them stands for
-    held_out_logits: Array  # their logits, by the folds that did not train on them
+
+    def __call__(self, X: Array) -> Array:
+        return np.asarray(X @ self.coef + self.intercept)
+
+    def attributes(self, scaler: StandardScaler) -> dict[str, Any]:
+        """Return the coefficients in the units of the features."""
+        scale = np.ones(self.coef.size) if scaler.scale_ is None else scaler.scale_
+        shift = np.zeros(self.coef.size) if scaler.mean_ is None else scaler.mean_
+        coef = self.coef / scale
+        return {"coef_": coef, "intercept_": float(self.intercept - coef @ shift)}
 
 
-def fit_linear(
-    X: Array, y: npt.NDArray[np.bool_], region: Region, random: np.random.Generator, settings: LinearSettings
-) -> LinearFit:
-    """Train on standardised rows ``X``, shape (n, d), with boolean labels ``y``."""
-    rows = Rows(np.column_stack((X, np.ones(len(X)))), y, np.ones(len(y)))
-    sample, sample_weight = _sample(y, settings.fold_rows, random)
-    fold_rows = rows.take(sample)._replace(weight=sample_weight)
-    fold_pair = fit_pair(fold_rows, settings.penalty)
-    pair = fold_pair if len(sample) == len(y) else fit_pair(rows, settings.penalty, start=fold_pair)
-    whiten = whitener(fold_rows.Z[:, :-1])
-    ascent_rows = rows.take(_sample(y, settings.ascent_rows, random)[0])
-    directions = six_directions(ascent_rows, pair, whiten, region, settings)
-    judged = _judge(fold_rows, fold_pair, whiten, region, random, settings)
-    w = directions @ judged.shares
-    slope, offset = as_logit(fold_rows, w)
-    return LinearFit(
-        slope * w,
-        offset,
-        dict(zip(DIRECTIONS, judged.shares.tolist(), strict=True)),
-        dict(zip(DIRECTIONS, judged.values.tolist(), strict=True)),
-        sample,
-        sample_weight,
-        slope * (judged.held_out @ judged.shares) + offset,
-    )
+@dataclass(frozen=True)
+class LinearDirections:
+    """The strategy: weigh the directions by cross-validation."""
+
+    settings: LinearSettings
+    scaling: Scaling
+
+    def fit(self, X: Array, positive: BoolArray, region: Region, random: np.random.Generator) -> Fitted:
+        """Fit to rows ``X``, shape (n, d), with labels ``positive``, shape (n,)."""
+        possible_folds(self.settings.folds, positive)
+        settings, scaler = self.settings, self.scaling.fit(X)
+        rows = with_ones(scaler.transform(X), positive)
+        sample, weight = _sample(positive, settings.fold_rows, random)
+        fold_rows = rows.take(sample)._replace(weight=weight)
+        fold_pair = fit_pair(fold_rows, settings.penalty)
+        all_rows = len(sample) == positive.size
+        pair = fold_pair if all_rows else fit_pair(rows, settings.penalty, start=fold_pair)
+        whiten = whitener(fold_rows.Z[:, :-1])
+        ascent_rows = rows.take(_sample(positive, settings.ascent_rows, random)[0])
+        directions = six_directions(ascent_rows, pair, whiten, region, settings)
+        validated, held_out = _validate(fold_rows, fold_pair, whiten, region, random, settings)
+        weighed = validated.weighed(DIRECTIONS, settings.standard_errors)
+        w = directions @ weighed.shares
+        slope, offset = as_logit(fold_rows, w)
+        logits = slope * (held_out @ weighed.shares) + offset
+        out_of_fold = np.full(positive.size, np.nan)
+        out_of_fold[sample] = logits
+        return Fitted(
+            scaler,
+            LinearScorer(slope * w, offset),
+            weighed.chosen,
+            weighed.candidates,
+            logits,
+            positive[sample],
+            weight,
+            out_of_fold,
+        )
+
+
+@dataclass(frozen=True)
+class LinearTrainer:
+    """Linear scorers: both logistic regressions, then the method.
+
+    Parameters
+    ----------
+    method : str
+        One of `tpauc.classifiers.training_methods.METHODS`.
+    region : Region
+    settings : LinearSettings
+        Of the regressions and of the ascent.
+    max_steps : int
+        Full-batch steps of a loss.
+    step_size : float
+        Step of Adam, as a share of the typical coefficient of the start.
+    """
+
+    method: str
+    region: Region
+    settings: LinearSettings
+    max_steps: int = 32
+    step_size: float = 0.05
+
+    def train(self, X: Array, y: BoolArray, random: np.random.Generator) -> list[Candidate]:
+        """Return the candidates; nothing here is random."""
+        rows = with_ones(X, y)
+        pair = fit_pair(rows, self.settings.penalty)
+        starts = [
+            Candidate(name, 0, LinearScorer(b[:-1], float(b[-1])))
+            for name, b in zip(CROSS_ENTROPIES, pair, strict=True)
+        ]
+        if self.method in CROSS_ENTROPIES:
+            return [start for start in starts if start.name == self.method]
+        if self.method != REGION:
+            return [*starts, *self._full_batch_steps(X, y, pair.balanced)]
+        directions = six_directions(rows, pair, whitener(X), self.region, self.settings)
+        return [
+            *starts,
+            *(
+                Candidate(name, 0 if name in STARTS else self.settings.ascent.steps, _scorer(rows, w))
+                for name, w in zip(DIRECTIONS, directions.T, strict=True)
+                if name not in ("plain", "balanced")  # they are among the starts, with their own intercepts
+            ),
+        ]
+
+    def _full_batch_steps(self, X: Array, y: BoolArray, start: Array) -> Iterator[Candidate]:
+        import_extra("torch", "torch")
+        import torch
+        from torch.nn.utils import skip_init
+
+        x, labels = torch.from_numpy(X), torch.from_numpy(y)
+        # No first weights: they would be drawn from torch's global generator, which belongs to the caller.
+        module: nn.Linear = skip_init(torch.nn.Linear, X.shape[1], 1, dtype=x.dtype)  # type: ignore[no-untyped-call]
+        with torch.no_grad():
+            module.weight.copy_(torch.from_numpy(start[:-1]))
+            module.bias.fill_(float(start[-1]))
+        typical = float(np.sqrt(np.square(start[:-1]).mean()))
+        loss, optimizer = loss_and_optimizer(self.method, self.region, module, self.step_size * max(typical, 1e-3))
+        for step in range(1, self.max_steps + 1):
+            optimizer.zero_grad()
+            loss(module(x), labels.to(x.dtype)).backward()
+            optimizer.step()
+            if step in powers_of_two(self.max_steps):
+                coef = module.weight.detach().flatten().numpy().copy()
+                yield Candidate(self.method, step, LinearScorer(coef, float(module.bias.detach())))
+
+
+def _scorer(rows: Rows, w: Array) -> LinearScorer:
+    slope, offset = as_logit(rows, w)
+    return LinearScorer(slope * w, offset)
+
+
+def with_ones(X: Array, y: BoolArray) -> Rows:
+    """Return standardised rows with a column of ones, each of weight 1."""
+    return Rows(np.column_stack((X, np.ones(len(X)))), y, np.ones(len(y)))
 
 
 def as_logit(rows: Rows, w: Array) -> tuple[float, float]:
-    """Return the slope and offset that make a logit of the score along ``w``; of one that falls, leave it as it is."""
+    """Return the slope and offset that turn the score along ``w`` into a logit: (1, 0) if the slope is not positive."""
     score = rows._replace(Z=np.column_stack((rows.Z[:, :-1] @ w, np.ones(len(rows.y)))))
     slope, offset = minimise(score, 1e-3, np.zeros(2))
     return (float(slope), float(offset)) if slope > 0.0 else (1.0, 0.0)
@@ -99,65 +201,56 @@ def six_directions(rows: Rows, pair: LogisticPair, whiten: Array, region: Region
     wide = widened(region, int(rows.y.sum()), X.shape[1], settings.positives_per_feature)
     found = (fisher_direction(X, rows.y), pair.plain[:-1], pair.balanced[:-1])
     starts = [whiten @ unit(np.linalg.solve(whiten, w)) for w in found]
-    slope = Slope(X, rows.y, whiten, wide)
-    return np.column_stack(starts + [slope.climb(start, settings.ascent) for start in starts])
+    objective = SmoothedTPAUC(X, rows.y, whiten, wide)
+    return np.column_stack(starts + [objective.climb(start, settings.ascent) for start in starts])
+
+
+def fisher_direction(X: Array, y: BoolArray, ridge: float = 1e-3) -> Array:
+    """Return Fisher's discriminant, shape (d,), for rows ``X``, shape (n, d), of both classes.
+
+    The class means lie farthest apart along it, measured by the mean of the class covariances. It depends on means and
+    covariances alone: rows far on the right side count, as they do not in a logistic regression, and both classes count
+    alike whatever their sizes. Where one of them fails, the other often does not. The ``ridge`` is needed for features
+    that are constant or copies of each other.
+    """
+    centred = [X[y == label] - X[y == label].mean(axis=0) for label in (False, True)]
+    covariance = np.mean([rows.T @ rows / len(rows) for rows in centred], axis=0)
+    return np.asarray(np.linalg.solve(with_ridge(covariance, ridge), X[y].mean(axis=0) - X[~y].mean(axis=0)))
 
 
 def widened(region: Region, n_positive: int, n_features: int, positives_per_feature: float) -> Region:
-    """Return the region, scaled up in both directions until it holds enough positives, at most to everything.
-
-    Examples
-    --------
-    >>> widened(Region(0.3, 0.3), n_positive=100, n_features=12, positives_per_feature=5.0)
-    Region(alpha=0.6, beta=0.6)
-    """
+    """Return the region, scaled up in both directions until it holds enough positives, at most to everything."""
     factor = max(1.0, positives_per_feature * n_features / max(1.0, region.alpha * n_positive))
     return Region(min(1.0, region.alpha * factor), min(1.0, region.beta * factor))
 
 
-# ------------------------------------------------------------------------------------------------- cross-validation
-
-
-class _Judged(NamedTuple):
-    shares: Array  # shape (6,)
-    values: Array  # shape (6,)
-    held_out: Array  # shape (n, 6): scores of rows by folds that did not train on them
-
-
-def _judge(
+def _validate(
     rows: Rows,
     pair: LogisticPair,
     whiten: Array,
     region: Region,
     random: np.random.Generator,
     settings: LinearSettings,
-) -> _Judged:
-    """Weigh the directions by their TPAUC on held-out rows: the mean of the folds' own and the pooled one."""
+) -> tuple[FoldTPAUC, Array]:
+    """Return the TPAUC of the directions in repeated folds, and the last scores out of fold, shape (n, 6)."""
     smallest_class = int(min(rows.y.sum(), (~rows.y).sum()))
-    group, n_folds = kept_together(rows.Z, rows.y, min(settings.folds, smallest_class), stacklevel=5)
+    group, n_folds = fold_groups(rows.Z, rows.y, min(settings.folds, smallest_class), stacklevel=4)
     repeats = int(np.clip(np.ceil(settings.held_out_positives / max(1, rows.y.sum())), 1, settings.max_repeats))
     refit = PairRefit(rows, pair, settings.penalty)
-    held_out = np.empty((len(rows.y), len(DIRECTIONS)))
-    by_fold, pooled = [], []
+    scores = np.empty((len(rows.y), len(DIRECTIONS)))
+    found = []
     for _ in range(repeats):
         fold = stratified_folds(rows.y, group, n_folds, random)
         for k in range(n_folds):
             train, test = rows.take(fold != k), fold == k
-            # Scores along these directions have one scale, so those of different folds may be pooled.
-            directions = six_directions(train, refit.on(train), whiten, region, settings)
-            held_out[test] = rows.Z[test, :-1] @ directions
-            by_fold.append(_tpaucs(rows.y[test], held_out[test], region))
-        pooled.append(_tpaucs(rows.y, held_out, region))
-    values = (np.mean(by_fold, axis=0) + np.mean(pooled, axis=0)) / 2.0
-    return _Judged(shares(values, np.array(by_fold), n_folds, settings.standard_errors), values, held_out)
+            # Scores along these directions have one scale, so scores of different folds may be pooled.
+            scores[test] = rows.Z[test, :-1] @ six_directions(train, refit.on(train), whiten, region, settings)
+        found.append(validate_folds(rows.y, scores, [fold == k for k in range(n_folds)], region))
+    return joined(found), scores
 
 
-def _tpaucs(y: npt.NDArray[np.bool_], scores: Array, region: Region) -> list[float]:
-    return [held_out_tpauc(y, column, region) for column in scores.T]
-
-
-def _sample(y: npt.NDArray[np.bool_], most: tuple[int, int], random: np.random.Generator) -> tuple[Array, Array]:
-    """At most so many positives and negatives, in order, and the weights that make up for the rest."""
+def _sample(y: BoolArray, most: tuple[int, int], random: np.random.Generator) -> tuple[Array, Array]:
+    """Return at most so many positives and negatives, in order, and the weights that make up for the other rows."""
     if y.sum() <= most[0] and (~y).sum() <= most[1]:
         return np.arange(y.size), np.ones(y.size)
     weight = np.zeros(y.size)

@@ -1,9 +1,9 @@
-"""Logistic regression by Newton's method, plain and balanced, and cheaply again on most of the same rows.
+"""Logistic regression by Newton's method, plain and balanced, with cheap refits on most of the same rows.
 
 Minimises ``sum_i v_i log(1 + exp(-t_i z_i)) + penalty/2 |b|^2`` over ``b``, where ``z = Z b``, ``t = +-1`` and the last
-column of ``Z`` is 1, whose coefficient is not penalised. With at most some hundred features the Hessian is small and
-Newton's method converges in a handful of passes, several times quicker than a quasi-Newton method; and the fits of
-cross-validation, on all but a fold, need no Hessian of their own (`PairRefit`).
+column of ``Z`` is 1, whose coefficient is not penalised. With up to a few hundred features the Hessian is small, and
+Newton's method converges in a few passes, several times faster than a quasi-Newton method. The fits of cross-validation
+need no Hessian of their own (`PairRefit`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ TOLERANCE = 1e-6  # of the value
 
 
 class Rows(NamedTuple):
-    """Standardised features with a last column of ones, labels, and weights that make up for rows left out."""
+    """Standardised features with a last column of ones, labels, and weights that account for rows left out."""
 
     Z: Array  # shape (n, d + 1)
     y: npt.NDArray[np.bool_]  # shape (n,)
     weight: Array  # shape (n,)
 
     def balanced(self) -> Rows:
-        """Return the same rows, weighted so that both classes count alike."""
+        """Return the same rows with weights such that both classes have the same total."""
         total, positive = self.weight.sum(), self.weight[self.y].sum()
         return self._replace(weight=self.weight * np.where(self.y, total / positive, total / (total - positive)) / 2.0)
 
@@ -45,13 +45,13 @@ class LogisticPair(NamedTuple):
 
 
 def fit_pair(rows: Rows, penalty: float, start: LogisticPair | None = None) -> LogisticPair:
-    """Return both regressions; the balanced one starts at the plain one unless told otherwise."""
+    """Return both regressions, begun at ``start``; without it the balanced regression begins at the plain one."""
     plain = minimise(rows, penalty, np.zeros(rows.Z.shape[1]) if start is None else start.plain)
     return LogisticPair(plain, minimise(rows.balanced(), penalty, plain if start is None else start.balanced))
 
 
 def minimise(rows: Rows, penalty: float, b: Array, *, max_steps: int = 30) -> Array:
-    """Newton's method with step halving, from ``b``, until a step gains less than `TOLERANCE` of the value."""
+    """Return the minimum by Newton's method with step halving, from ``b``, until a step gains less than `TOLERANCE`."""
     ridge = _ridge(rows, penalty)
     z = rows.Z @ b
     value = _objective(rows, b, z, ridge)
@@ -74,9 +74,9 @@ def minimise(rows: Rows, penalty: float, b: Array, *, max_steps: int = 30) -> Ar
 class PairRefit:
     """Refits both regressions on most of the rows of a finished fit.
 
-    Newton steps with the Hessian of all rows: a step on a share ``s`` of them leaves about ``1 - s`` of the distance,
-    and costs two products with a vector instead of a new Hessian. Where few rows decide that is not so; what these
-    steps leave to be gained is left to `minimise`.
+    It takes Newton steps with the Hessian of all rows. A step on a share ``s`` of the rows leaves about ``1 - s`` of
+    the distance to the minimum, and costs two products with a vector instead of a new Hessian. If a few rows decide the
+    fit, these steps do not converge, and `minimise` finishes the fit.
     """
 
     def __init__(self, rows: Rows, pair: LogisticPair, penalty: float) -> None:
@@ -108,7 +108,7 @@ def _ridge(rows: Rows, penalty: float) -> Array:
     return ridge
 
 
-# Below, z = Z b: what needs it shares it.
+# In the functions below, z is Z @ b.
 
 
 def _objective(rows: Rows, b: Array, z: Array, ridge: Array) -> float:
@@ -122,6 +122,6 @@ def _gradient(rows: Rows, b: Array, z: Array, ridge: Array) -> Array:
 def _hessian_factor(rows: Rows, z: Array, ridge: Array) -> Any:
     p = expit(z)
     scaled = rows.Z * np.sqrt(rows.weight * p * (1.0 - p))[:, None]
-    hessian = scaled.T @ scaled  # NumPy knows it to be symmetric, and does half the work
+    hessian = scaled.T @ scaled  # NumPy computes only half of a product with its own transpose
     hessian[np.diag_indices_from(hessian)] += ridge
     return cho_factor(hessian)

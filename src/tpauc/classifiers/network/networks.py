@@ -1,9 +1,9 @@
 """Several networks trained at once: cross-entropy, then the smoothed TPAUC.
 
-A *bank* is a module that holds ``K`` networks of one kind and maps features of shape (K, n, d), other rows for each
-network, or (1, n, d), the same rows for all, to logits of shape (K, n). The step of a small network on a CPU is mostly
-overhead, so ten in a bank cost about as much as three by themselves. Networks of a bank share nothing: the loss is the
-sum of theirs, and AdamW treats each weight by itself.
+A *bank* is a module that holds ``K`` networks of one kind. It maps features of shape (K, n, d), own rows for each
+network, or (1, n, d), the same rows for all, to logits of shape (K, n). A step of a small network on a CPU is mostly
+overhead, so ten networks in a bank cost about as much as three single networks. The networks of a bank share nothing:
+the loss is the sum of their losses, and AdamW treats each weight separately.
 
 * `train_cross_entropy`: a fixed number of steps, a cosine schedule down to 0, decoupled weight decay.
 * `train_for_region`: some further steps on large stratified batches that climb
@@ -21,10 +21,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 import torch.nn.functional as F
+from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from tpauc._validation import check_logit_count
@@ -35,8 +38,8 @@ BankMaker = Callable[[int, int], nn.Module]  # number of networks, number of fea
 
 GROUPS = ("plain", "balanced", "region from plain", "region from balanced")  # networks that are trained alike
 
-# Modules draw from torch's global generator, one for all threads: whoever sets it aside and seeds it must be alone.
-_ONE_AT_A_TIME = threading.RLock()
+# Modules draw from torch's global generator, which all threads share: only one thread at a time may seed it.
+_GENERATOR_LOCK = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class NetworkSettings:
     warm_up_steps: int = 50  # in which the learning rate rises
     lr: float = 1e-2
     weight_decay: float = 0.1
-    batch_size: int = 512  # of large data; small data take smaller batches, for some twenty of them an epoch
+    batch_size: int = 512  # of large data; small data have smaller batches, about twenty per epoch
     region_steps: int = 100
     region_lr: float = 1e-3
     region_batch: tuple[int, int] = (256, 1024)  # most positives and negatives
@@ -114,7 +117,7 @@ class ModuleBank(nn.Module):
 
 
 class NetworkAverage(nn.Module):
-    """The weighted sum of all networks of some banks, plus an offset: one logit a row.
+    """The weighted sum of all networks of some banks, plus an offset: one logit per row.
 
     Parameters
     ----------
@@ -145,10 +148,30 @@ class NetworkAverage(nn.Module):
     def of_perceptrons(cls, state: dict[str, torch.Tensor]) -> NetworkAverage:
         """Return the average of perceptrons that has the given ``state_dict``."""
         firsts = [value for key, value in state.items() if key.endswith(".weights.0")]
-        with seeded(0, torch.device("cpu")):  # first weights are drawn, to be overwritten
+        with seeded(0, torch.device("cpu")):  # the first weights are drawn, then overwritten
             average = cls([PerceptronBank(*first.shape) for first in firsts], state["weights"])
         average.load_state_dict(state)
         return average
+
+
+class ModuleScorer(NamedTuple):
+    """The logits of an average of networks, for rows as arrays."""
+
+    module: NetworkAverage
+    device: str = "cpu"
+
+    def __call__(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        logits = logits_in_parts(self.module.eval(), as_tensor(X, self.device))
+        return np.asarray(logits.double().numpy(force=True))
+
+    def attributes(self, scaler: StandardScaler) -> dict[str, Any]:
+        """Return the scaler and the module, which takes standardised rows."""
+        return {"scaler_": scaler, "module_": self.module}
+
+
+def as_tensor(X: npt.NDArray[Any], device: str) -> torch.Tensor:
+    """Return rows as float32, the type that modules are made for."""
+    return torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32)).to(device)
 
 
 def new_bank(make: BankMaker, count: int, x: torch.Tensor, generator: torch.Generator) -> nn.Module:
@@ -160,7 +183,7 @@ def new_bank(make: BankMaker, count: int, x: torch.Tensor, generator: torch.Gene
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Let modules on a device draw what follows from a seed; torch's global generators are left as they were.
+    """Seed the random numbers of modules on a device; torch's global generators are restored afterwards.
 
     Examples
     --------
@@ -170,9 +193,9 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
     ...     bool((torch.rand(3) == first).all())
     True
     """
-    # Of GPUs, the one in use alone: to look at the generators of all would open a context on each.
+    # Only the GPU in use: reading the generators of all GPUs would open a context on each.
     gpus = [] if device.type == "cpu" else [device]
-    with _ONE_AT_A_TIME, torch.random.fork_rng(gpus):
+    with _GENERATOR_LOCK, torch.random.fork_rng(gpus):
         torch.default_generator.manual_seed(seed)
         for gpu in gpus:
             state = torch.Generator(gpu).manual_seed(seed).get_state()
@@ -182,7 +205,7 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
 
 @torch.no_grad()
 def logits_in_parts(module: nn.Module, x: torch.Tensor, most_rows: int = 16_384) -> torch.Tensor:
-    """Return ``module(x)`` for many rows, the last dimension but one of ``x``, without all hidden layers at once."""
+    """Return ``module(x)``, computed for parts of the rows (the last dimension but one) to save memory."""
     return torch.cat([module(part) for part in torch.split(x, most_rows, dim=-2)], dim=-1)
 
 
@@ -198,7 +221,7 @@ def train_cross_entropy(
     generator: torch.Generator,
     settings: NetworkSettings,
 ) -> None:
-    """Train each network of a bank on rows of its own, by plain or by balanced cross-entropy.
+    """Train each network of a bank on its own rows, by plain or by balanced cross-entropy.
 
     Parameters
     ----------
@@ -206,9 +229,9 @@ def train_cross_entropy(
     x, y : Tensor of shape (n, d), (n,)
         Standardised features and labels 0.0 / 1.0.
     rows : sequence of Tensor
-        For each network the numbers of the rows it sees.
+        For each network the numbers of its rows.
     balanced : sequence of bool
-        For each network whether both classes weigh the same in total.
+        For each network whether both classes have the same total weight.
     generator : torch.Generator
         Decides the order of rows.
     settings : NetworkSettings
@@ -238,7 +261,7 @@ def train_for_region(
     generator: torch.Generator,
     settings: NetworkSettings,
 ) -> None:
-    """Let each network of a bank climb the smoothed TPAUC of rows of its own; parameters as `train_cross_entropy`."""
+    """Train each network of a bank to climb the smoothed TPAUC of its rows; parameters as `train_cross_entropy`."""
     positives = _shuffled([own[y[own] > 0] for own in rows], settings.region_batch[0], generator)
     negatives = _shuffled([own[y[own] <= 0] for own in rows], settings.region_batch[1], generator)
 
@@ -274,23 +297,23 @@ def smoothed_tpauc(
 
 
 def _deviation(scores: torch.Tensor) -> torch.Tensor:
-    """Mean absolute deviation of each row, scaled to the standard deviation of normal scores."""
+    """Return the mean absolute deviation of each row, scaled to the standard deviation of normal scores."""
     return 1.25 * (scores - scores.mean(dim=1, keepdim=True)).abs().mean(dim=1)
 
 
 def _class_weights(y: torch.Tensor, balanced: bool) -> torch.Tensor:
-    """Weights of a negative and of a positive."""
+    """Return the weights of a negative and of a positive."""
     share = y.mean()
     return torch.stack((0.5 / (1.0 - share), 0.5 / share)) if balanced else torch.ones_like(y[:2])
 
 
 def _shuffled(rows: Sequence[torch.Tensor], size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
-    """Batches without end, shape (K, about size): each network goes through its rows again and again in new orders."""
+    """Yield batches without end, shape (K, about size): each network passes over its rows in ever new orders."""
     shortest = min(map(len, rows))
-    # Batch normalisation cannot take a last batch of one row: the rows are spread evenly over the batches.
+    # Batch normalisation fails on a last batch of one row, so the rows are spread evenly over the batches.
     n_batches = max(1, round(shortest / size))
     while True:
-        # Networks with a few rows more leave out others in each epoch.
+        # Networks with a few more rows leave out other rows in each epoch.
         orders = [own[torch.randperm(len(own), generator=generator)[:shortest].to(own.device)] for own in rows]
         yield from torch.stack(orders).tensor_split(n_batches, dim=1)
 
@@ -317,7 +340,7 @@ def _descend(
 
 @contextmanager
 def training(bank: nn.Module, generator: torch.Generator, epoch: int = 0) -> Iterator[None]:
-    """Put a bank in training mode; random numbers of its layers, such as dropout, follow from the generator."""
+    """Put a bank in training mode; the random numbers of its layers (dropout) follow from the generator."""
     bank.train()
     device = next((parameter.device for parameter in bank.parameters()), torch.device("cpu"))
     with seeded(generator.initial_seed() + epoch, device):

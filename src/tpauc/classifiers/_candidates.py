@@ -1,0 +1,195 @@
+"""The strategies of `tpauc.TPAUCClassifier`: what they have in common, and the two that choose one candidate.
+
+A strategy turns rows into a `Fitted` model. Three of them use cross-validation inside the training rows:
+
+* `tpauc.classifiers.linear.directions.LinearDirections` weighs linear directions;
+* `tpauc.classifiers.network.average.FoldNetworks` averages the networks of the folds;
+* `CandidatesByFolds` chooses the candidate with the highest TPAUC on pooled out-of-fold scores, and trains again on all
+  rows. Holding rows out for good costs small data more than training for the region gains.
+
+`SingleTraining` trains once, and chooses on rows that are held out, or not at all. Candidates are the models that a
+training passes through: the cross-entropy solutions it starts from, and models after some further steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.preprocessing import StandardScaler
+
+from tpauc._validation import BoolArray, check_class_sizes
+from tpauc.classifiers.base import nonempty_region
+from tpauc.classifiers.folds import copies, fold_groups, rows_to_hold_out, stratified_folds
+from tpauc.metrics.area import area_in_region
+from tpauc.region import Region
+
+Array = npt.NDArray[Any]
+
+
+class Scorer(Protocol):
+    """A function from standardised rows, shape (n, d), to logits, shape (n,)."""
+
+    def __call__(self, X: Array) -> Array:
+        """Return the logits."""
+
+    def attributes(self, scaler: StandardScaler) -> dict[str, Any]:
+        """Return what an estimator keeps to score rows that are not standardised, by the name of the attribute."""
+
+
+class Candidate(NamedTuple):
+    """A model that a training passed through."""
+
+    name: str
+    steps: int
+    score: Scorer
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.steps} steps"
+
+
+class Trainer(Protocol):
+    """Turns rows into candidates: equally many of them, in the same order, for any rows."""
+
+    def train(self, X: Array, y: BoolArray, random: np.random.Generator) -> list[Candidate]:
+        """Return the candidates from training on standardised rows ``X``, shape (n, d), and labels, shape (n,)."""
+
+
+class Fitted(NamedTuple):
+    """What a strategy returns."""
+
+    scaler: StandardScaler
+    scorer: Scorer
+    chosen: str  # which candidate, or the shares of the candidates
+    candidates: list[dict[str, Any]] | None  # name, validated TPAUC, and steps or share; None if nothing was validated
+    scores: Array  # logits of the rows that decide the threshold and the calibration
+    positive: BoolArray  # their labels
+    weight: Array | None = None  # how many rows each of them stands for
+    out_of_fold_scores: Array | None = None  # shape (n,): by a fold that did not see the row, NaN for rows of no fold
+
+
+class Strategy(Protocol):
+    """A way to fit a model for a region."""
+
+    def fit(self, X: Array, positive: BoolArray, region: Region, random: np.random.Generator) -> Fitted:
+        """Fit to rows ``X``, shape (n, d), with labels ``positive``, shape (n,)."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Scales features to mean 0 and variance 1, unless ``standardize`` is False."""
+
+    standardize: bool = True
+    names: Sequence[Any] | None = None  # of the features, for messages
+
+    def fit(self, X: Array) -> StandardScaler:
+        """Return the scaler of these rows."""
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below
+            scaler = StandardScaler(with_mean=self.standardize, with_std=self.standardize).fit(X)
+        if self.standardize and not np.isfinite(scaler.var_).all():
+            column = int(np.flatnonzero(~np.isfinite(scaler.var_))[0])
+            raise ValueError(
+                f"feature {column if self.names is None else self.names[column]!r} of X has values up to "
+                f"{np.abs(X[:, column]).max():g}, too large to compute with; rescale it, or take its logarithm"
+            )
+        if self.standardize:
+            # Nothing was learned about a constant: a network would multiply its later values by its first weights.
+            scaler.scale_[np.ptp(X, axis=0) == 0.0] = np.inf
+        return scaler
+
+
+def possible_folds(n_folds: int, positive: BoolArray) -> int:
+    """Return the number of folds, or fewer if a class has fewer rows; an error if it has fewer than two."""
+    n_folds = min(n_folds, int(positive.sum()), int((~positive).sum()))
+    if n_folds < 2:
+        raise ValueError(
+            "validation='cv' needs at least 2 rows of each class; give validation=None to train without a choice"
+        )
+    return n_folds
+
+
+@dataclass(frozen=True)
+class CandidatesByFolds:
+    """Train in folds to validate the candidates, then on all rows; keep the candidate with the highest TPAUC."""
+
+    trainer: Trainer
+    scaling: Scaling
+    n_folds: int = 5
+
+    def fit(self, X: Array, positive: BoolArray, region: Region, random: np.random.Generator) -> Fitted:
+        """Fit to rows ``X``, shape (n, d), with labels ``positive``, shape (n,)."""
+        group, n_folds = fold_groups(X, positive, possible_folds(self.n_folds, positive), stacklevel=3)
+        fold = stratified_folds(positive, group, n_folds, random)
+        by_candidate: list[Array] = []
+        for number in range(n_folds):
+            kept, held = fold != number, fold == number
+            scaler = self.scaling.fit(X[kept])
+            candidates = self.trainer.train(scaler.transform(X[kept]), positive[kept], random)
+            if not by_candidate:
+                by_candidate = [np.empty(positive.size) for _ in candidates]
+            for scores, candidate in zip(by_candidate, candidates, strict=True):
+                scores[held] = candidate.score(scaler.transform(X[held]))
+        scaler = self.scaling.fit(X)
+        candidates = self.trainer.train(scaler.transform(X), positive, random)
+        values = _tpauc_of_candidates(by_candidate, positive, region)
+        best = int(np.argmax(values))
+        return Fitted(
+            scaler,
+            candidates[best].score,
+            str(candidates[best]),
+            _listed(candidates, values),
+            by_candidate[best],
+            positive,
+            out_of_fold_scores=by_candidate[best],
+        )
+
+
+@dataclass(frozen=True)
+class SingleTraining:
+    """Train once; choose a candidate on rows that are held out.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    scaling : Scaling
+    held_out : float, pair of arrays, or None
+        A share of the rows to hold out, other rows with their labels, or None: the longest training is kept, and the
+        training rows decide the threshold.
+    """
+
+    trainer: Trainer
+    scaling: Scaling
+    held_out: float | tuple[Array, BoolArray] | None
+
+    def fit(self, X: Array, positive: BoolArray, region: Region, random: np.random.Generator) -> Fitted:
+        """Fit to rows ``X``, shape (n, d), with labels ``positive``, shape (n,)."""
+        test_X, test_positive = X, positive
+        if isinstance(self.held_out, tuple):
+            test_X, test_positive = self.held_out
+        elif self.held_out is not None:
+            check_class_sizes(int(positive.sum()), int((~positive).sum()), 2, "to hold out a share of them")
+            held = rows_to_hold_out(positive, copies(X), self.held_out, random, stacklevel=3)
+            test_X, test_positive, X, positive = X[held], positive[held], X[~held], positive[~held]
+        scaler = self.scaling.fit(X)
+        candidates = self.trainer.train(scaler.transform(X), positive, random)
+        by_candidate = [candidate.score(scaler.transform(test_X)) for candidate in candidates]
+        best, listed = len(candidates) - 1, None
+        if self.held_out is not None:
+            test_region = nonempty_region(region, test_positive, stacklevel=4)
+            values = _tpauc_of_candidates(by_candidate, test_positive, test_region)
+            best, listed = int(np.argmax(values)), _listed(candidates, values)
+        return Fitted(scaler, candidates[best].score, str(candidates[best]), listed, by_candidate[best], test_positive)
+
+
+def _tpauc_of_candidates(by_candidate: list[Array], positive: BoolArray, region: Region) -> list[float]:
+    return [area_in_region(positive, scores, region) for scores in by_candidate]
+
+
+def _listed(candidates: list[Candidate], values: list[float]) -> list[dict[str, Any]]:
+    return [
+        {"name": candidate.name, "steps": candidate.steps, "tpauc": value}
+        for candidate, value in zip(candidates, values, strict=True)
+    ]
