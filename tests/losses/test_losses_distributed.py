@@ -1,4 +1,4 @@
-"""Losses in 2 and 3 real processes: the gradient after DDP's averaging is that of one process with the whole batch."""
+"""Losses in 2 and 3 real processes: DDP's average of the gradients equals the gradient of the global batch."""
 
 import pytest
 import torch
@@ -92,7 +92,7 @@ def test_losses_in_several_processes_are_those_of_one(world_size):
 
 
 def test_the_comparison_can_fail():
-    """A loss that keeps to its shard is off by far more than the tolerance: the tests above see a missing sum."""
+    """A loss of the local shard differs by far more than the tolerance, so the test above notices a missing sum."""
     model = new_model()
     shard = SHARDS[2][0]
     alone = TPAUCLoss(Polynomial(3.0))(model(features()[shard]), LABELS[shard])
