@@ -11,6 +11,7 @@ from typing import Any
 _MODULE_OF = {
     "Advice": "classifiers.advice",
     "Anchored": "losses.rank_weighting",
+    "CVaRTPAUCLoss": "losses.cvar",
     "CheckpointError": "training",
     "ClassBalancedCrossEntropy": "losses.baselines",
     "ClassBalancedFocal": "losses.baselines",
@@ -20,6 +21,7 @@ _MODULE_OF = {
     "FocalLoss": "losses.baselines",
     "HardExampleSampler": "samplers",
     "Hinge": "losses.surrogates",
+    "KLTPAUCLoss": "losses.kl",
     "MinimaxTPAUCLoss": "losses.minimax",
     "Polynomial": "losses.weighting",
     "Region": "region",

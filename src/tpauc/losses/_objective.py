@@ -14,7 +14,7 @@ of the weights of a class cancels, so they are computed relative to the hardest 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -46,22 +46,49 @@ class PairObjective(NamedTuple):
 
 def pair_risk(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> torch.Tensor:
     """Return R with its gradient, for checked flat logits and labels 1.0 / 0.0, each of shape (n,)."""
-    risk: torch.Tensor = _PairRisk.apply(logits, y, objective)  # type: ignore[no-untyped-call]
-    return risk
+    return differentiable(lambda z: _pair_mean(z, y, objective), logits, objective.across_processes)
 
 
-class _PairRisk(torch.autograd.Function):
+def constant_weight_risk(
+    logits: torch.Tensor,
+    y: torch.Tensor,
+    weight: torch.Tensor,
+    surrogate: Surrogate,
+    scores: str,
+    across_processes: bool,
+) -> torch.Tensor:
+    """Return R for given weights of the examples, shape (n,), with its gradient at constant weights."""
+
+    def pair_mean(z: torch.Tensor) -> PairMean:
+        members = torch.stack((y, 1.0 - y))
+        hardness = Hardness.of((members[1] - y) * z)
+        return surrogate.pair_mean(Batch(hardness, Weights(weight), y, members, scores, across_processes, False))
+
+    return differentiable(pair_mean, logits, across_processes)
+
+
+def differentiable(
+    pair_mean: Callable[[torch.Tensor], PairMean], logits: torch.Tensor, across_processes: bool
+) -> torch.Tensor:
+    """Return the value of ``pair_mean(logits)``, a tensor of shape () whose gradient is ``by_logit``."""
+    value: torch.Tensor = _Differentiable.apply(logits, pair_mean, across_processes)  # type: ignore[no-untyped-call]
+    return value
+
+
+class _Differentiable(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> torch.Tensor:
-        with full_precision(logits.device):
-            mean = _pair_mean(logits, y, objective)
-            n_processes = process_count(objective.across_processes)
+    def forward(
+        ctx: Any, logits: torch.Tensor, pair_mean: Callable[[torch.Tensor], PairMean], across_processes: bool
+    ) -> torch.Tensor:
+        with _full_precision(logits.device):
+            mean = pair_mean(logits)
+            n_processes = process_count(across_processes)
         ctx.save_for_backward(mean.by_logit if n_processes == 1 else mean.by_logit * n_processes)
         return mean.value
 
     @staticmethod
     def backward(ctx: Any, grad_output: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        refuse_second_derivative()
+        _refuse_second_derivative()
         (gradient,) = ctx.saved_tensors
         return gradient * grad_output, None, None
 
@@ -93,14 +120,14 @@ def _parts(logits: torch.Tensor, y: torch.Tensor) -> Iterable[tuple[torch.Tensor
     return zip(torch.split(logits, PART_ROWS), torch.split(y, PART_ROWS), strict=True)
 
 
-def full_precision(device: torch.device) -> AbstractContextManager[Any]:
+def _full_precision(device: torch.device) -> AbstractContextManager[Any]:
     """Return a context without autocast, which would compute sums over examples in half precision."""
     if torch.is_autocast_enabled(device.type):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
 
 
-def refuse_second_derivative() -> None:
+def _refuse_second_derivative() -> None:
     """Raise in a backward pass with ``create_graph``, where autograd would treat the gradient as a constant."""
     if torch.is_grad_enabled():
         raise RuntimeError("this loss has a first derivative only: call backward() or grad() without create_graph=True")
@@ -186,7 +213,7 @@ class _HardnessMoments(torch.autograd.Function):
     def forward(
         ctx: Any, logits: torch.Tensor, y: torch.Tensor, objective: PairObjective
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        with full_precision(logits.device):
+        with _full_precision(logits.device):
             ctx.across_processes = objective.across_processes
             ctx.rows = PowerRows(as_batch(logits, y, objective))
             sums, sizes = ctx.rows.sums()
@@ -197,8 +224,8 @@ class _HardnessMoments(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_output: torch.Tensor, _: Any) -> tuple[torch.Tensor, None, None]:
-        refuse_second_derivative()
-        with full_precision(grad_output.device):
+        _refuse_second_derivative()
+        with _full_precision(grad_output.device):
             coefficients = ctx.moments.per_example(grad_output.reshape(2, 3))
             gradient = ctx.rows.gradient(coefficients)
         return gradient * process_count(ctx.across_processes), None, None

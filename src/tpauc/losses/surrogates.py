@@ -61,6 +61,17 @@ class Surrogate(ABC):
     def pair_mean(self, batch: Batch) -> PairMean:
         """Return the weighted mean of ``l(c - x_i - x_j)`` over all pairs, with its derivative."""
 
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return ``l(t)`` and ``l'(t)``, elementwise, by default through automatic differentiation."""
+        with torch.no_grad():
+            value = self(t)
+        if value.shape != t.shape:
+            raise ValueError(
+                f"surrogate must be elementwise: given shape {tuple(t.shape)}, it returned {tuple(value.shape)}"
+            )
+        (slope,) = derivatives(self, t, order=1)
+        return value, slope
+
     def kernel_on_scores(self) -> Kernel | None:
         """Return the coefficients of ``l(1 - x_i - x_j)`` in powers 0 to 2 of ``x`` in [0, 1]; None otherwise."""
         return None
@@ -78,6 +89,10 @@ class Square(Surrogate):
 
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
         return (1.0 - t).square()
+
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        rest = 1.0 - t
+        return rest.square(), -2.0 * rest
 
     def pair_mean(self, batch: Batch) -> PairMean:
         if batch.scores == "sigmoid":
@@ -100,6 +115,10 @@ class ExponentialPair(Surrogate):
 
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
         return torch.exp(-t)
+
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        value = self(t)
+        return value, -value
 
     def pair_mean(self, batch: Batch) -> PairMean:
         if batch.scores == "logit":
@@ -189,6 +208,10 @@ class Hinge(_GatheredSurrogate):
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
         return (self.margin - t).clamp_min(0.0).pow(self.power)
 
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        excess = (self.margin - t).clamp_min(0.0)
+        return (excess, -excess.sign()) if self.power == 1 else (excess.square(), -2.0 * excess)
+
     def pair_mean(self, batch: Batch) -> PairMean:
         kernel = self.kernel_on_scores()
         if batch.scores == "sigmoid" and kernel is not None:
@@ -242,10 +265,6 @@ class SquaredHinge(Hinge):
 class _BlockSurrogate(_GatheredSurrogate):
     """A surrogate of any shape: pairs are formed in blocks of bounded size."""
 
-    @abstractmethod
-    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return ``l(t)`` and ``l'(t)``, elementwise."""
-
     def _pair_sums(self, positive: _Side, negative: _Side, offset: float) -> tuple[_PairSums, _PairSums]:
         of_positives = _PairSums(torch.zeros_like(positive.x), torch.zeros_like(positive.x))
         of_negatives = _PairSums(torch.zeros_like(negative.x), torch.zeros_like(negative.x))
@@ -296,16 +315,6 @@ class FromCallable(_BlockSurrogate):
 
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
         return self.function(t)
-
-    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.no_grad():
-            value = self.function(t)
-        if value.shape != t.shape:
-            raise ValueError(
-                f"surrogate must be elementwise: given shape {tuple(t.shape)}, it returned {tuple(value.shape)}"
-            )
-        (slope,) = derivatives(self.function, t, order=1)
-        return value, slope
 
 
 SURROGATES: dict[str, Surrogate] = {
