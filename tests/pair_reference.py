@@ -1,5 +1,7 @@
 """The TPAUC objective as it is defined: the full matrix of pairs, plain autograd. Imports nothing from tpauc."""
 
+import math
+
 import torch
 
 PSI = {
@@ -33,8 +35,40 @@ def pair_risk(
     if normalize:
         weight_positive = weight_positive / weight_positive.mean()
         weight_negative = weight_negative / weight_negative.mean()
-    s = torch.sigmoid if scores == "sigmoid" else lambda value: value
-    margins = s(positive)[:, None] - s(negative)[None, :]
-    risk = (weight_positive[:, None] * weight_negative[None, :] * pair_loss(margins)).mean()
+    losses = pair_losses(z, labels, pair_loss, scores)
+    risk = (weight_positive[:, None] * weight_negative[None, :] * losses).mean()
     risk.backward()
     return risk.detach(), z.grad
+
+
+def pair_losses(logits, labels, pair_loss, scores):
+    """Return the matrix l(s_i - s_j), one row per positive, one column per negative."""
+    s = torch.sigmoid if scores == "sigmoid" else lambda value: value
+    return pair_loss(s(logits[labels > 0])[:, None] - s(logits[labels <= 0])[None, :])
+
+
+def cvar(values, share):
+    """Return min over s of s + mean [values - s]_+ / share along the last axis; one of the values is a minimiser."""
+    place = math.ceil(share * values.shape[-1] - 1e-9)
+    s = values.sort(dim=-1, descending=True).values[..., place - 1 : place]
+    return s[..., 0] + torch.relu(values - s).mean(-1) / share
+
+
+def cvar_risk(logits, labels, pair_loss, alpha, beta, scores="sigmoid"):
+    """Return the nested CVaR s' + 1/(alpha n+) sum_i [g_i - s']_+, g_i the CVaR of row i, at the optimal s and s'."""
+    return cvar(cvar(pair_losses(logits, labels, pair_loss, scores), beta), alpha)
+
+
+def kl_risk(logits, labels, pair_loss, tau, lam, scores="sigmoid"):
+    """Return tau log mean_i u_i^(lam / tau), u_i = mean_j exp(l_ij / lam); mean_i lam log u_i if tau is infinite."""
+    u = torch.exp(pair_losses(logits, labels, pair_loss, scores) / lam).mean(1)
+    return lam * torch.log(u).mean() if math.isinf(tau) else tau * torch.log((u ** (lam / tau)).mean())
+
+
+def kl_weighted_loss(logits, labels, pair_loss, tau, lam, scores="sigmoid"):
+    """Return the mean of p_ij l_ij with p_ij = u_i^(lam/tau - 1) exp(l_ij / lam) / w."""
+    losses = pair_losses(logits, labels, pair_loss, scores)
+    u = torch.exp(losses / lam).mean(1)
+    power = 0.0 if math.isinf(tau) else lam / tau
+    weights = u[:, None] ** (power - 1.0) * torch.exp(losses / lam) / (u**power).mean()
+    return (weights * losses).mean()

@@ -26,7 +26,7 @@ two_workers = pytest.mark.filterwarnings(
 
 @st.composite
 def settings_of_a_sampler(draw):
-    """Labels in random order and options: data smaller than a batch, and either class the one that is passed over."""
+    """Labels in random order and options; data may be smaller than a batch, and either class may need more batches."""
     labels = [1] * draw(st.integers(1, 40)) + [0] * draw(st.integers(1, 60))
     random.Random(draw(st.integers(0, 100))).shuffle(labels)
     parts = st.one_of(st.integers(1, 20), st.floats(0.05, 20))
@@ -308,7 +308,7 @@ def test_two_processes_share_the_batches_of_one():
 def test_a_batch_smaller_than_the_process_group_is_an_error_when_an_epoch_begins(monkeypatch):
     sampler = StratifiedBatchSampler([0, 1], 2)
     monkeypatch.setattr("tpauc.samplers._replica_of_this_process", lambda: (3, 0))
-    with pytest.raises(ValueError, match="all processes together and must be at least their number, 3, got 2"):
+    with pytest.raises(ValueError, match="all processes and must be at least their number, 3, got 2"):
         next(iter(sampler))
     monkeypatch.undo()
     assert list(sampler) == list(StratifiedBatchSampler([0, 1], 2))
@@ -506,7 +506,11 @@ def test_hard_examples_are_shared_by_processes():
         ({"num_replicas": 0, "rank": 0}, ValueError, "num_replicas must be at least 1, got 0"),
         ({"num_replicas": 2, "rank": 2}, ValueError, "rank must be below num_replicas=2, got 2"),
         ({"num_replicas": 2, "rank": -1}, ValueError, "rank must be at least 0, got -1"),
-        ({"num_replicas": 5, "rank": 0}, ValueError, "batch_size is that of all processes .* at least their number, 5"),
+        (
+            {"num_replicas": 5, "rank": 0},
+            ValueError,
+            "batch_size counts the examples of all processes .* at least their number, 5",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(arguments, error, message):

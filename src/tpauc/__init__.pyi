@@ -14,6 +14,8 @@ from tpauc.losses.baselines import ClassBalancedFocal as ClassBalancedFocal
 from tpauc.losses.baselines import FocalLoss as FocalLoss
 from tpauc.losses.baselines import ReweightedCrossEntropy as ReweightedCrossEntropy
 from tpauc.losses.baselines import TruncatedLoss as TruncatedLoss
+from tpauc.losses.cvar import CVaRTPAUCLoss as CVaRTPAUCLoss
+from tpauc.losses.kl import KLTPAUCLoss as KLTPAUCLoss
 from tpauc.losses.minimax import MinimaxTPAUCLoss as MinimaxTPAUCLoss
 from tpauc.losses.minimax import descent_ascent as descent_ascent
 from tpauc.losses.rank_weighting import Anchored as Anchored

@@ -104,7 +104,7 @@ def value_and_gradient(function, logits, *args):
 
 
 def assert_equals_reference(loss, logits, labels, plain):
-    """Compare value and gradient of ``loss`` with those of ``plain(z, list of labels)``, at rtol 1e-10.
+    """Compare ``loss`` with ``plain(z, list of labels)`` in value and gradient, at rtol 1e-10.
 
     Terms of every size are summed, so what is lost in the large ones, 1e-16 of them, is absolute.
     """

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from processes import run_in_processes
-from tpauc.losses.minimax import MinimaxTPAUCLoss, _check_step_sizes, _check_weight_range, descent_ascent
+from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
 from tpauc.losses.rank_weighting import Anchored, TruncatedSide
 from tpauc.losses.tpauc_loss import TPAUCLoss
 from tpauc.losses.weighting import Exponential, Polynomial, Uniform, Weighting
@@ -89,9 +89,9 @@ def theorem_1(a, b, zeta1, zeta2):
 
 
 def boxes(vp, vn):
-    """c_a and c_b with f_inf = 1; the paper's v_inf is that of the class which the variable stands for.
+    """c_a and c_b with f_inf = 1; v_inf is the largest weight of the class of the variable.
 
-    A mean of v f^k may reach v_inf, so where v_inf is above 1 it takes the place of f_inf.
+    A mean of v f^k may reach v_inf, so v_inf replaces f_inf if it is above 1.
     """
     fp, fn = max(1.0, vp), max(1.0, vn)
     c_a = [vp, vn, vn + fp, vp, fn, vn, fp, vp, fn, fp + fn]
@@ -874,9 +874,12 @@ def test_a_state_of_the_other_form_is_refused():
         make("polynomial", "compact").load_state_dict(make("polynomial", "paper").state_dict())
 
 
-def test_checks_let_pass_what_is_right():
-    _check_weight_range(torch.sqrt, "weighting")
-    _check_weight_range(torch.ones_like, "weighting")
-    _check_weight_range(Weighting.from_penalty(lambda v: v**3 / 3), "weighting")
-    assert _check_step_sizes(1, "dual_lr") == (1.0, 1.0)
-    assert _check_step_sizes((1, 2.0), "dual_lr") == (1.0, 2.0)
+@pytest.mark.parametrize("psi", [torch.sqrt, torch.ones_like, Weighting.from_penalty(lambda v: v**3 / 3)])
+def test_increasing_functions_are_accepted(psi):
+    MinimaxTPAUCLoss(psi)
+
+
+@pytest.mark.parametrize(("dual_lr", "expected"), [(1, [1.0, 1.0]), ((1, 2.0), [1.0, 2.0]), ([3, 4], [3.0, 4.0])])
+def test_one_or_two_step_sizes_are_accepted(dual_lr, expected):
+    optimizer = descent_ascent(linear_model(), make("uniform"), lr=0.1, dual_lr=dual_lr)
+    assert [group["lr"] for group in optimizer.param_groups[1:]] == expected

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from pair_reference import PAIR_LOSS, PSI, pair_risk
 from tpauc.losses import _objective as objective
 from tpauc.losses import surrogates
-from tpauc.losses.rank_weighting import Anchored
+from tpauc.losses.baselines import TruncatedLoss
+from tpauc.losses.minimax import MinimaxTPAUCLoss
+from tpauc.losses.rank_weighting import Anchored, TruncatedSide
 from tpauc.losses.surrogates import FromCallable, Hinge, SquaredHinge, Surrogate, as_surrogate
-from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss, WarmUp, empirical_risks
+from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss, WarmUp, class_weightings, empirical_risks
 from tpauc.losses.weighting import Exponential, Polynomial, Uniform, Weighting
 from tpauc.metrics import area as metrics
 
@@ -546,6 +548,20 @@ def test_surrogates_by_name_object_or_function():
 
 
 # ----------------------------------------------------------------------------------------------- warm-up, three risks
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (TPAUCLoss(Polynomial(3.0), Exponential(2.0)), (Polynomial(3.0), Exponential(2.0))),
+        (MinimaxTPAUCLoss(Polynomial(3.0)), (Polynomial(3.0), Polynomial(3.0))),
+        (TruncatedLoss(0.3, 0.2), (TruncatedSide(0.3), TruncatedSide(0.2))),
+        (WarmUp(SquareAUCLoss(), TPAUCLoss(Exponential(2.0)), 3), (Exponential(2.0), Exponential(2.0))),
+        (torch.nn.BCEWithLogitsLoss(), (Uniform(), Uniform())),
+    ],
+)
+def test_weightings_of_a_loss(loss, expected):
+    assert class_weightings(loss) == expected
 
 
 def test_warm_up_switches_and_remembers():

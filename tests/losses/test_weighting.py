@@ -277,7 +277,7 @@ def test_truncation_keeps_at_least_one_and_breaks_ties_by_choosing():
         (
             lambda: Weighting.from_function(lambda t: t.mean()).weigh(Hardness.of(torch.zeros(3))),
             ValueError,
-            "one weight an example",
+            "one weight per example",
         ),
     ],
 )

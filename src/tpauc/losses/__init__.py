@@ -1,1 +1,1 @@
-"""Losses of logits and labels for the corner of the ROC plot, and what they are made of."""
+"""Losses ``loss(logits, labels)`` for a region of the ROC plane, their weightings and their pair losses."""

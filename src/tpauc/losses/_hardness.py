@@ -1,8 +1,8 @@
-"""The hardness of examples, and weights with their derivative in it: what weightings take and return.
+"""The hardness of examples, and weights with their derivative: the argument and the result of a weighting.
 
-Losses start from logits, so a weighting is evaluated from the *hardness logit* ``u`` (``-z`` for a positive, ``z`` for
-a negative) with ``t = sigmoid(u)``. That keeps ``psi`` and its slope exact where ``t`` itself underflows: `Hardness`
-carries all three of ``u``, ``t`` and ``1 - t``, each computed without cancellation.
+Losses get logits, so a weighting is evaluated at the *hardness logit* ``u`` (``-z`` for a positive, ``z`` for a
+negative) with ``t = sigmoid(u)``. This keeps ``psi`` and its slope exact where ``t`` itself underflows: `Hardness`
+holds ``u``, ``t`` and ``1 - t``, each computed without cancellation.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ import torch.nn.functional as F
 
 
 @functools.cache
-def _made_once(values: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+def _cached_tensor(values: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     with torch.inference_mode(False):
         return torch.tensor(values, dtype=dtype, device=device)
 
 
 def constant(values: float | tuple[Any, ...], like: torch.Tensor) -> torch.Tensor:
-    """Return numbers as a tensor of the type and device of ``like``, made once; never to be written to.
+    """Return numbers as a cached tensor with the dtype and device of ``like``; the caller must not write to it.
 
-    On small batches an operation with a Python number takes twice the time of one with a tensor that is there already.
+    On small batches an operation with a Python number takes twice as long as one with an existing tensor.
     """
-    return _made_once(values, like.dtype, like.device)
+    return _cached_tensor(values, like.dtype, like.device)
 
 
 def log_sigmoid(logit: torch.Tensor) -> torch.Tensor:
-    """Return ``log sigmoid``; `F.logsigmoid` fills a second buffer for its gradient, which on large batches costs."""
+    """Return ``log sigmoid``, faster than `F.logsigmoid`, which fills a second buffer for its gradient."""
     return F.softplus(logit, beta=-1.0, threshold=40.0)  # exp(-40) is below the rounding of 40 in float64
 
 
 class Hardness(NamedTuple):
-    """The hardness of examples in the three forms that formulas need, each of shape (n,)."""
+    """The hardness of examples in three forms, each of shape (n,)."""
 
     logit: torch.Tensor
     value: torch.Tensor  # sigmoid(logit)
@@ -47,21 +47,17 @@ class Hardness(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Weights ``w`` of examples and how they turn with the hardness logit: ``dw/du = (1 - t) (elasticity w + bend)``.
+    """Weights ``w`` of examples and their derivative in the hardness logit, ``dw/du = (1 - t) (elasticity w + bend)``.
 
-    A power ``t^e`` has elasticity ``e`` and no bend; a weight without gradient has neither. ``bend`` None stands for 0.
+    A power ``t^e`` has elasticity ``e`` and no bend; constant weights have neither. ``bend=None`` means 0.
     """
 
     value: torch.Tensor
     elasticity: float = 0.0
     bend: torch.Tensor | None = None
 
-    def detached(self) -> Weights:
-        """Return the same weights as constants."""
-        return Weights(self.value)
-
     def slope(self) -> torch.Tensor | None:
-        """Return ``elasticity w + bend``, the derivative up to the factor ``1 - t``; None for 0."""
+        """Return ``elasticity w + bend``, the derivative divided by ``1 - t``; None means 0."""
         if self.elasticity == 0.0:
             return self.bend
         slope = self.value * self.elasticity

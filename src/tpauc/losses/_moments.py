@@ -1,19 +1,18 @@
-"""Pair means from moments: what a class is to the other, in a few sums.
+"""Pair means from class moments, in O(n).
 
-With ``P_k = mean over positives of w x^k`` and ``N_k`` likewise over negatives, a pair loss that is a polynomial in
-``x_i + x_j`` of degree 2 at most has the mean over all pairs
+With ``P_k = mean over positives of w x^k`` and ``N_k`` likewise over negatives, a pair loss that is a polynomial of
+degree at most 2 in ``x_i + x_j`` has the mean over all pairs
 
     R = sum_kl K_kl P_k N_l,        k, l = 0, 1, 2
 
-and so in O(n). Every product pairs one moment of each class, and moments add up: over the parts of a large batch, and
-over processes.
+Moments are sums over examples, so they can be added over the parts of a large batch and over processes.
 
 Normalised, it is the mean under the weights: ``R / (P_0 N_0) = sum_kl K_kl p_k n_l`` with ``p_k = P_k / P_0`` and
 ``n_l = N_l / N_0``. Its derivatives are
 
     d/dP_k = 1/P_0 sum_l K_kl n_l  for k > 0,        d/dP_0 = -1/P_0 sum_{k > 0} p_k sum_l K_kl n_l
 
-and likewise in ``N_l``. In the second the terms of ``k = 0`` have cancelled before anything is rounded.
+and likewise in ``N_l``. In the second formula the terms with ``k = 0`` cancel exactly and are left out.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ Kernel = tuple[tuple[float, ...], ...]  # K_kl, symmetric
 
 
 class Batch(NamedTuple):
-    """The examples of this process, and what a pair is made of."""
+    """The examples of this process, and how pairs are formed from them."""
 
     hardness: Hardness
     weights: Weights
     y: torch.Tensor  # 1.0 for a positive, 0.0 for a negative
     members: torch.Tensor  # shape (2, n): y and 1 - y
     scores: str  # "sigmoid": x is the hardness; "logit": x is its logit
-    across_processes: bool  # whether pairs are those of all processes' examples together
-    normalize: bool = False  # whether the pair mean is divided by the mean weights of both classes
+    across_processes: bool  # whether pairs are formed from the examples of all processes
+    normalize: bool  # whether the pair mean is divided by the mean weights of both classes
 
     @property
     def x(self) -> torch.Tensor:
-        """What pairs add up."""
+        """The summands of the margin ``c - x_i - x_j``."""
         return self.hardness.value if self.scores == "sigmoid" else self.hardness.logit
 
     @property
@@ -53,7 +52,7 @@ class Batch(NamedTuple):
         return 1.0 if self.scores == "sigmoid" else 0.0
 
     def chain_rule(self, by_x: torch.Tensor, by_weight: torch.Tensor) -> torch.Tensor:
-        """Return the derivative in the logit, given those in ``x`` and ``w``, both negated for positives."""
+        """Return the derivative in the logit from the derivatives in ``x`` and ``w``, both negated for positives."""
         if self.scores == "sigmoid":
             by_x = by_x * self.hardness.value * self.hardness.rest
         slope = self.weights.slope()
@@ -75,25 +74,23 @@ def power_kernel(power: int, shift: float) -> Kernel:
 
 
 class Moments(NamedTuple):
-    """Means of rows such as ``w x^k`` over each class of the global batch, or means of ``x^k`` under its weights."""
+    """Means of rows such as ``w x^k`` over each class of the global batch, or means of ``x^k`` under the weights."""
 
     value: torch.Tensor  # shape (2, rows): positives, negatives; 0 for an empty class
-    sizes: torch.Tensor  # shape (2, 1): how many examples each class has
+    sizes: torch.Tensor  # shape (2, 1): number of examples per class
     divisors: torch.Tensor  # shape (2, 1): the sizes, or the sums of weights; 1 for an empty class
-    normalize: bool  # whether they are means under the weights
+    normalize: bool  # whether these are means under the weights
 
     def per_example(self, by_moment: torch.Tensor) -> torch.Tensor:
-        """Return what an example's rows are worth, by class, given the derivatives in the moments; both (2, rows).
+        """Return the derivatives in the rows of one example per class from those in the moments; both (2, rows).
 
         Negated for a positive, whose hardness logit is minus its logit.
         """
         return by_moment / (self.divisors * constant(((-1.0,), (1.0,)), by_moment))
 
 
-def class_moments(
-    sums: torch.Tensor, sizes: torch.Tensor, across_processes: bool, *, normalize: bool = False
-) -> Moments:
-    """Return the means of rows, given their sums over each class, shape (2, rows), and its size, shape (2, 1).
+def class_moments(sums: torch.Tensor, sizes: torch.Tensor, *, across_processes: bool, normalize: bool) -> Moments:
+    """Return the means of rows from their sums over each class, shape (2, rows), and the class sizes, shape (2, 1).
 
     With ``normalize`` they are means under the weights, whose sums are the first row.
     """
@@ -105,10 +102,11 @@ def class_moments(
 
 
 class PowerRows:
-    """The rows ``w x^k``, ``k = 0, 1, 2``, of a batch, and on sigmoid scores what they turn by.
+    """The rows ``w x^k``, ``k = 0, 1, 2``, of a batch, and on sigmoid scores their derivatives.
 
     ``d(w x^k)/du = (1 - t) [ (elasticity + k) w x^k + bend x^k ]``, as ``dx/du = x (1 - x)``: a linear combination of
-    the rows themselves and, where the weights bend, of three more. Of the batch only what is needed for that is kept.
+    the rows themselves and, if the weights have a bend, of the three rows ``bend x^k``. Keeps only these rows, ``y``
+    and ``1 - t`` of the batch.
     """
 
     def __init__(self, batch: Batch) -> None:
@@ -126,32 +124,32 @@ class PowerRows:
         """Return the sums of the three powers over each class, shape (2, 3), and the class sizes, shape (2, 1)."""
         return self._members @ self._rows[:, 0].T, self._members.sum(1, keepdim=True)
 
-    def turned(self, coefficients: torch.Tensor) -> torch.Tensor:
-        """Return each example's derivative, given what its rows are worth by class, shape (2, 3)."""
-        by_row = coefficients @ constant(_spread(self._elasticity, self._rows.shape[1]), coefficients)
+    def gradient(self, coefficients: torch.Tensor) -> torch.Tensor:
+        """Return the derivative in each logit, given the derivatives in the rows by class, shape (2, 3)."""
+        by_row = coefficients @ constant(_row_derivatives(self._elasticity, self._rows.shape[1]), coefficients)
         for_positives, for_negatives = (by_row @ self._rows.flatten(0, 1)).unbind()
         # lerp is exact at its two ends
         return torch.lerp(for_negatives, for_positives, self._y).mul_(self._rest)
 
 
 @functools.cache
-def _spread(elasticity: float, n_factors: int) -> Kernel:
-    """Return what each power, a line, contributes to each row: ``elasticity + k`` of ``w x^k``, 1 of ``bend x^k``."""
+def _row_derivatives(elasticity: float, n_factors: int) -> Kernel:
+    """Return the coefficients of the derivative of each power: ``elasticity + k`` of ``w x^k``, 1 of ``bend x^k``."""
     own = [(elasticity + k, 1.0)[:n_factors] for k in range(3)]
     none = (0.0,) * n_factors
     return tuple(tuple(x for j in range(3) for x in (own[k] if j == k else none)) for k in range(3))
 
 
 class BilinearMean(NamedTuple):
-    """The pair mean of a sum of products, and what an example's rows are worth by class, shape (2, rows)."""
+    """The pair mean of a sum of products, and its derivatives in the rows of one example per class, shape (2, rows)."""
 
     value: torch.Tensor
     coefficients: torch.Tensor
 
 
 def bilinear_mean(moments: Moments, kernel: Kernel) -> BilinearMean:
-    """Pair mean of ``sum_kl kernel[k][l] x_i^k x_j^l``, or of other functions of ``x`` in the place of powers."""
-    # The kernel is symmetric, so one matrix turns both classes' moments into the derivatives in the other's.
+    """Pair mean of ``sum_kl kernel[k][l] x_i^k x_j^l``, or of the same sum with other functions of ``x``."""
+    # The kernel is symmetric, so one product gives the derivatives for both classes.
     by_moment = torch.mm(moments.value.flip(0), constant(kernel, moments.value))  # rows: dR/dP_k, dR/dN_k
     value = torch.dot(moments.value[0], by_moment[0])
     if moments.normalize:
@@ -159,35 +157,32 @@ def bilinear_mean(moments: Moments, kernel: Kernel) -> BilinearMean:
     return BilinearMean(value, moments.per_example(by_moment))
 
 
-def power_pair_mean(
-    parts: Iterable[Batch],
-    kernel: Kernel,
-    across_processes: bool,
-    *,
-    normalize: bool = False,
-    records_nothing: bool = False,
-) -> PairMean:
+def power_pair_mean(parts: Iterable[Batch], kernel: Kernel, *, without_autograd: bool = False) -> PairMean:
     """Pair mean on sigmoid scores of a batch that comes in parts: a part that fits the cache is several times cheaper.
 
-    Moments of parts add up, and of a part that has passed only what its derivative needs is kept. Where making the
-    parts does not differentiate anything itself, torch spends a fifth less on each operation.
+    Of a processed part only its `PowerRows` are kept. If forming the parts needs no autograd, inference mode saves a
+    fifth of the time of each operation.
     """
-    with torch.inference_mode() if records_nothing else nullcontext():
-        rows = [PowerRows(part) for part in parts]
+    with torch.inference_mode() if without_autograd else nullcontext():
+        rows = []
+        for part in parts:
+            rows.append(PowerRows(part))
+            across_processes, normalize = part.across_processes, part.normalize
         sums, sizes = rows[0].sums()
-        for part in rows[1:]:
-            more_sums, more_sizes = part.sums()
+        for more_sums, more_sizes in (some.sums() for some in rows[1:]):
             sums, sizes = sums + more_sums, sizes + more_sizes
-        mean = bilinear_mean(class_moments(sums, sizes, across_processes, normalize=normalize), kernel)
-    # What leaves this function must be an ordinary tensor, which autograd can keep.
-    turned = [part.turned(mean.coefficients) for part in rows]
-    return PairMean(mean.value.clone(), turned[0] if len(turned) == 1 else torch.cat(turned))
+        moments = class_moments(sums, sizes, across_processes=across_processes, normalize=normalize)
+        mean = bilinear_mean(moments, kernel)
+    # Outside inference mode, so that autograd can save the results.
+    gradients = [some.gradient(mean.coefficients) for some in rows]
+    return PairMean(mean.value.clone(), gradients[0] if len(gradients) == 1 else torch.cat(gradients))
 
 
 def power_pair_mean_of_logits(batch: Batch, kernel: Kernel) -> PairMean:
     """Pair mean where ``x`` is the hardness logit itself."""
     batch = _centred(batch)
-    moments = class_moments(*PowerRows(batch).sums(), batch.across_processes, normalize=batch.normalize)
+    sums, sizes = PowerRows(batch).sums()
+    moments = class_moments(sums, sizes, across_processes=batch.across_processes, normalize=batch.normalize)
     mean = bilinear_mean(moments, kernel)
     c0, c1, c2 = (torch.lerp(negative, positive, batch.y) for positive, negative in mean.coefficients.T)
     by_x = batch.weights.value * (c1 + 2.0 * c2 * batch.x)
@@ -195,12 +190,12 @@ def power_pair_mean_of_logits(batch: Batch, kernel: Kernel) -> PairMean:
 
 
 def _centred(batch: Batch) -> Batch:
-    """Return a batch with the same ``x_i + x_j``, its logits moved by one constant to a weighted mean of 0.
+    """Return a batch with the same ``x_i + x_j``, its logits shifted by one constant to a weighted mean of 0.
 
-    Logits of 10^4 with differences of 1 have second moments of 10^8, whose difference float32 cannot tell from 0. As
-    pairs do not notice the constant, it takes no part in the derivative.
+    Logits of 10^4 with differences of 1 have second moments of 10^8, whose difference float32 cannot tell from 0. Pairs
+    do not depend on the constant, so it has no part in the derivative.
     """
-    x, weight, away = batch.x, batch.weights.value, batch.members[1] - batch.y  # z = away * x
-    total = sum_over_processes(torch.stack((torch.dot(weight, away * x), weight.sum())), batch.across_processes)
+    x, weight, sign = batch.x, batch.weights.value, batch.members[1] - batch.y  # z = sign * x
+    total = sum_over_processes(torch.stack((torch.dot(weight, sign * x), weight.sum())), batch.across_processes)
     centre = total[0] / total[1].clamp_min(torch.finfo(x.dtype).tiny)
-    return batch._replace(hardness=batch.hardness._replace(logit=torch.addcmul(x, away, centre, value=-1.0)))
+    return batch._replace(hardness=batch.hardness._replace(logit=torch.addcmul(x, sign, centre, value=-1.0)))

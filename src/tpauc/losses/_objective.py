@@ -4,18 +4,17 @@ For logits ``z`` and labels, with hardness logits ``u = -z`` for a positive and 
 
     R = 1/(n+ n-) sum_ij psi+(u_i) psi-(u_j) l(c - x_i - x_j),        x = sigmoid(u), c = 1   or   x = u, c = 0
 
-is one number with a gradient in closed form: the weighting gives ``psi`` and its slope (`tpauc.losses.weighting`), the
-surrogate sums over pairs and gives dR/dz (`tpauc.losses.surrogates`). Value and gradient are found in one forward pass;
-backward only scales. A batch without one of the classes has no pairs: its value is 0 and so is its gradient.
+has a gradient in closed form: the weighting gives ``psi`` and its slope (`tpauc.losses.weighting`), the surrogate sums
+over pairs and gives dR/dz (`tpauc.losses.surrogates`). The forward pass computes value and gradient; the backward pass
+only scales. A batch that lacks a class has no pairs: its value and its gradient are 0.
 
-Normalised, R is divided by the mean weights of both classes: it is the mean of ``l`` under the weights. Such a mean
-does not depend on the unit of the weights, so each class is weighed relative to its hardest example: then its weights
-cannot all underflow.
+Normalised, R is divided by the mean weights of both classes: it is the mean of ``l`` under the weights. A common factor
+of the weights of a class cancels, so they are computed relative to the hardest example: they cannot all underflow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -29,12 +28,12 @@ from tpauc.losses.surrogates import Surrogate
 from tpauc.losses.weighting import Exponential, Polynomial, Uniform, Weighting
 
 SCORES = ("sigmoid", "logit")
-PART_ROWS = 1 << 17  # of a large batch at a time: some twenty vectors of that length fit into the cache of a processor
-CLOSED_FORMS = (Polynomial, Exponential, Uniform)  # other weightings are differentiated by autograd
+PART_ROWS = 1 << 17  # rows per part of a large batch: about twenty such vectors fit into a processor's cache
+CLOSED_FORMS = (Polynomial, Exponential, Uniform)  # autograd differentiates other weightings
 
 
 class PairObjective(NamedTuple):
-    """What defines the objective; the weightings are those of each side."""
+    """The definition of an objective, with one weighting per class."""
 
     positive: Weighting
     negative: Weighting
@@ -47,16 +46,43 @@ class PairObjective(NamedTuple):
 
 def pair_risk(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> torch.Tensor:
     """Return R with its gradient, for checked flat logits and labels 1.0 / 0.0, each of shape (n,)."""
-    risk: torch.Tensor = _PairRisk.apply(logits, y, objective)  # type: ignore[no-untyped-call]
-    return risk
+    return differentiable(lambda z: _pair_mean(z, y, objective), logits, objective.across_processes)
 
 
-class _PairRisk(torch.autograd.Function):
+def constant_weight_risk(
+    logits: torch.Tensor,
+    y: torch.Tensor,
+    weight: torch.Tensor,
+    surrogate: Surrogate,
+    scores: str,
+    across_processes: bool,
+) -> torch.Tensor:
+    """Return R for given weights of the examples, shape (n,), with its gradient at constant weights."""
+
+    def pair_mean(z: torch.Tensor) -> PairMean:
+        members = torch.stack((y, 1.0 - y))
+        hardness = Hardness.of((members[1] - y) * z)
+        return surrogate.pair_mean(Batch(hardness, Weights(weight), y, members, scores, across_processes, False))
+
+    return differentiable(pair_mean, logits, across_processes)
+
+
+def differentiable(
+    pair_mean: Callable[[torch.Tensor], PairMean], logits: torch.Tensor, across_processes: bool
+) -> torch.Tensor:
+    """Return the value of ``pair_mean(logits)``, a tensor of shape () whose gradient is ``by_logit``."""
+    value: torch.Tensor = _Differentiable.apply(logits, pair_mean, across_processes)  # type: ignore[no-untyped-call]
+    return value
+
+
+class _Differentiable(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> torch.Tensor:
+    def forward(
+        ctx: Any, logits: torch.Tensor, pair_mean: Callable[[torch.Tensor], PairMean], across_processes: bool
+    ) -> torch.Tensor:
         with _full_precision(logits.device):
-            mean = _pair_mean(logits, y, objective)
-            n_processes = process_count(objective.across_processes)
+            mean = pair_mean(logits)
+            n_processes = process_count(across_processes)
         ctx.save_for_backward(mean.by_logit if n_processes == 1 else mean.by_logit * n_processes)
         return mean.value
 
@@ -68,7 +94,7 @@ class _PairRisk(torch.autograd.Function):
 
 
 def _pair_mean(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> PairMean:
-    """Return the pair mean, of a large batch in parts where moments of its parts add up."""
+    """Return the pair mean; a large batch goes in parts if its objective is a function of moments."""
     sides, kernel = (objective.positive, objective.negative), objective.surrogate.kernel_on_scores()
     hardest = _hardest(logits, y, objective.across_processes) if objective.normalize else None
     if kernel is None or objective.scores == "logit" or any(isinstance(side, RankWeighting) for side in sides):
@@ -76,18 +102,16 @@ def _pair_mean(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) 
     return power_pair_mean(
         (as_batch(*part, objective, hardest) for part in _parts(logits, y)),
         kernel,
-        objective.across_processes,
-        normalize=objective.normalize,
-        records_nothing=all(isinstance(side, CLOSED_FORMS) for side in sides),
+        without_autograd=all(isinstance(side, CLOSED_FORMS) for side in sides),
     )
 
 
 def _hardest(logits: torch.Tensor, y: torch.Tensor, across_processes: bool) -> torch.Tensor:
     """Return the largest hardness logit of the positives and of the negatives of the global batch, shape (2,)."""
     lowest = torch.finfo(logits.dtype).min
-    of_classes = torch.stack((torch.where(y > 0.5, -logits, lowest), torch.where(y > 0.5, lowest, logits)))
-    with_one_more = torch.nn.functional.pad(of_classes, (0, 1), value=lowest)  # a batch may be empty
-    return max_over_processes(with_one_more.amax(1), across_processes)
+    hardness_logits = torch.stack((torch.where(y > 0.5, -logits, lowest), torch.where(y > 0.5, lowest, logits)))
+    padded = torch.nn.functional.pad(hardness_logits, (0, 1), value=lowest)  # amax needs a column if the batch is empty
+    return max_over_processes(padded.amax(1), across_processes)
 
 
 def _parts(logits: torch.Tensor, y: torch.Tensor) -> Iterable[tuple[torch.Tensor, torch.Tensor]]:
@@ -97,14 +121,14 @@ def _parts(logits: torch.Tensor, y: torch.Tensor) -> Iterable[tuple[torch.Tensor
 
 
 def _full_precision(device: torch.device) -> AbstractContextManager[Any]:
-    """Keep autocast from running sums over examples as half-precision matrix products."""
+    """Return a context without autocast, which would compute sums over examples in half precision."""
     if torch.is_autocast_enabled(device.type):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
 
 
 def _refuse_second_derivative() -> None:
-    """Raise where autograd would go on to treat the gradient as a constant, and be silently wrong."""
+    """Raise in a backward pass with ``create_graph``, where autograd would treat the gradient as a constant."""
     if torch.is_grad_enabled():
         raise RuntimeError("this loss has a first derivative only: call backward() or grad() without create_graph=True")
 
@@ -112,9 +136,9 @@ def _refuse_second_derivative() -> None:
 def as_batch(
     logits: torch.Tensor, y: torch.Tensor, objective: PairObjective, hardest: torch.Tensor | None = None
 ) -> Batch:
-    """Return the hardness of examples with the given logits, and their weights, each class by its own weighting.
+    """Return the examples with their hardness and weights, each class by its own weighting.
 
-    Given the largest hardness logit of each class, shape (2,), weights are relative: right up to one factor per class.
+    If ``hardest`` gives the largest hardness logit of each class, shape (2,), the weights are relative to it.
     """
     negative_y = constant(1.0, y) - y
     hardness = Hardness.of(torch.sub(negative_y, y).mul_(logits))  # u = -z for a positive, z for a negative
@@ -130,7 +154,7 @@ def as_batch(
         )
     return Batch(
         hardness,
-        weights.detached() if objective.detach_weights else weights,
+        Weights(weights.value) if objective.detach_weights else weights,
         y,
         torch.stack((y, negative_y)),
         objective.scores,
@@ -142,7 +166,7 @@ def as_batch(
 def _weights(hardness: Hardness, weighting: Weighting, hardest: torch.Tensor | None) -> Weights:
     if hardest is None:
         return weighting.weigh(hardness)
-    # A score of exactly 0 has an infinite logit, which has no distance to another one.
+    # Differences of infinite logits would be NaN.
     finite = hardness.logit.clamp_min(torch.finfo(hardness.logit.dtype).min)
     return weighting.weigh_relative(hardness._replace(logit=finite), hardest)
 
@@ -154,7 +178,7 @@ def _weights_in_class(
     hardest: torch.Tensor | None,
     across_processes: bool,
 ) -> Weights:
-    """Weights that are right for the members of a class; what stands at the others is not used."""
+    """Return weights for the members of a class; the values at other examples are not used."""
     if not isinstance(weighting, RankWeighting):
         return _weights(hardness, weighting, hardest)
     everyone, own = gather_columns(hardness.logit[members], across_processes)
@@ -164,7 +188,7 @@ def _weights_in_class(
 
 
 def _blended(of_positives: Weights, of_negatives: Weights, y: torch.Tensor) -> Weights:
-    """Take the positives' weights at the positives, the negatives' at the negatives; lerp is exact at its ends."""
+    """Take each example's weight from its own class; lerp is exact at its ends."""
     value = torch.lerp(of_negatives.value, of_positives.value, y)
     slopes = [weights.slope() for weights in (of_negatives, of_positives)]
     if slopes[0] is None and slopes[1] is None:
@@ -173,15 +197,12 @@ def _blended(of_positives: Weights, of_negatives: Weights, y: torch.Tensor) -> W
     return Weights(value, bend=torch.lerp(first, second, y))
 
 
-# --------------------------------------------------------------------------------------------------------- moments
-
-
 def hardness_moments(
     logits: torch.Tensor, y: torch.Tensor, objective: PairObjective
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the means of ``w h^k``, ``k = 0, 1, 2``, over positives and negatives, shape (6,), with gradient.
 
-    Also returns whether the global batch has both classes, a boolean of shape ().
+    The second result is a boolean of shape (): whether the global batch has both classes.
     """
     moments, has_pairs = _HardnessMoments.apply(logits, y, objective)  # type: ignore[no-untyped-call]
     return moments, has_pairs
@@ -196,7 +217,7 @@ class _HardnessMoments(torch.autograd.Function):
             ctx.across_processes = objective.across_processes
             ctx.rows = PowerRows(as_batch(logits, y, objective))
             sums, sizes = ctx.rows.sums()
-            ctx.moments = class_moments(sums, sizes, objective.across_processes)
+            ctx.moments = class_moments(sums, sizes, across_processes=objective.across_processes, normalize=False)
         has_pairs = (ctx.moments.sizes > 0).all()
         ctx.mark_non_differentiable(has_pairs)
         return ctx.moments.value.reshape(-1), has_pairs
@@ -206,5 +227,5 @@ class _HardnessMoments(torch.autograd.Function):
         _refuse_second_derivative()
         with _full_precision(grad_output.device):
             coefficients = ctx.moments.per_example(grad_output.reshape(2, 3))
-            gradient = ctx.rows.turned(coefficients)
+            gradient = ctx.rows.gradient(coefficients)
         return gradient * process_count(ctx.across_processes), None, None

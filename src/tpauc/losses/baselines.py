@@ -1,4 +1,4 @@
-"""What region-focused losses are compared with: cross-entropy in its imbalanced forms, and truncation.
+"""Baselines: cross-entropy for imbalanced classes, and truncated losses.
 
 With ``p`` the probability given to an example's own class (``sigmoid(logit)`` for a positive, ``sigmoid(-logit)`` for a
 negative) and ``n_y`` the size of its class,
@@ -9,10 +9,10 @@ negative) and ``n_y`` the size of its class,
 | `FocalLoss` | -(1 - p)^gamma log p |
 | `ClassBalancedCrossEntropy` | -log p (1 - b) / (1 - b^n_y) |
 | `ClassBalancedFocal` | -(1 - p)^gamma log p (1 - b) / (1 - b^n_y) |
-| `TruncatedLoss` | square pair loss, or -log p, on the hardest examples of the batch alone |
+| `TruncatedLoss` | square pair loss, or -log p, on the hardest examples of the batch only |
 
-Class weights are scaled so that they average 1 over the data they were counted on: learning rates stay comparable. The
-mean runs over the global batch (see `tpauc.losses.distributed`).
+Class weights are scaled to a mean of 1 over the data on which the classes were counted, so learning rates stay
+comparable. Means are taken over the global batch (see `tpauc.losses.distributed`).
 """
 
 from __future__ import annotations
@@ -39,31 +39,31 @@ from tpauc.losses.surrogates import Square
 
 
 def _global_mean(terms: torch.Tensor, across_processes: bool) -> torch.Tensor:
-    """Mean over the examples of all processes; 0 with a graph for an empty batch."""
+    """Return the mean over the examples of all processes; for an empty batch 0, with a graph."""
     count = sum_over_processes(terms.new_tensor(float(terms.numel())), across_processes)
     return global_sum(terms.sum(), across_processes) / count.clamp_min(1.0)
 
 
-def _wrong_side(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Hardness logits: ``-z`` for a positive, ``z`` for a negative, so that ``1 - p = sigmoid`` of them."""
+def _hardness_logits(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Return the hardness logits ``u``, ``-z`` for a positive and ``z`` for a negative: ``1 - p = sigmoid(u)``."""
     return logits * (1.0 - 2.0 * y)
 
 
 def _cross_entropy(u: torch.Tensor) -> torch.Tensor:
-    """Return ``-log p`` of hardness logits; ``softplus`` would do, were it exact beyond 20."""
+    """Return ``-log p`` of hardness logits; ``F.softplus`` is not exact above 20."""
     return -F.logsigmoid(-u)
 
 
 class ReweightedCrossEntropy(nn.Module):
-    """Cross-entropy with each example weighted by ``1/n_y``, so that both classes count alike.
+    """Cross-entropy with each example weighted by ``1/n_y``, so that both classes have the same total weight.
 
     Parameters
     ----------
     n_positive, n_negative : int, optional
-        Class sizes of the training data. Without them the classes are counted in each (global) batch; a batch that
-        lacks a class is then plain cross-entropy.
+        Class sizes of the training data. Without them the classes are counted in each (global) batch; the loss of a
+        batch that lacks a class is then plain cross-entropy.
     across_processes : bool, default=True
-        Whether the batch is that of all processes together.
+        Whether the batch consists of the examples of all processes.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class ReweightedCrossEntropy(nn.Module):
         self.across_processes = across_processes
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the mean weighted cross-entropy, a tensor of shape () of at least float32."""
+        """Return the mean weighted cross-entropy, a tensor of shape (), at least float32."""
         flat_logits, y = check_logits_and_labels(logits, labels)
         if self.counts is None:
             n_positive, total = sum_over_processes(
@@ -95,7 +95,7 @@ class ReweightedCrossEntropy(nn.Module):
         else:
             positive, negative = (y.new_tensor(sum(self.counts) / (2.0 * count)) for count in self.counts)
         weight = y * positive + (1.0 - y) * negative
-        terms = weight * _cross_entropy(_wrong_side(flat_logits, y))
+        terms = weight * _cross_entropy(_hardness_logits(flat_logits, y))
         return _global_mean(terms, self.across_processes)
 
     def extra_repr(self) -> str:
@@ -103,16 +103,16 @@ class ReweightedCrossEntropy(nn.Module):
 
 
 class FocalLoss(nn.Module):
-    """Cross-entropy times ``(1 - p)^gamma``: easy examples fade out.
+    """Cross-entropy times ``(1 - p)^gamma``, a small factor for easy examples.
 
     Parameters
     ----------
     gamma : float, default=2.0
         At least 0; 0 is cross-entropy.
     alpha : float, optional
-        Weight of the positives in (0, 1), the negatives get ``1 - alpha``. Without it both weigh 1.
+        Weight of the positives in (0, 1); the negatives have the weight ``1 - alpha``. Without it both weights are 1.
     across_processes : bool, default=True
-        Whether the batch is that of all processes together.
+        Whether the batch consists of the examples of all processes.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class FocalLoss(nn.Module):
         self.across_processes = across_processes
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the mean focal loss, a tensor of shape () of at least float32."""
+        """Return the mean focal loss, a tensor of shape (), at least float32."""
         flat_logits, y = check_logits_and_labels(logits, labels)
         terms = _focal_terms(flat_logits, y, self.gamma)
         if self.alpha is not None:
@@ -139,8 +139,8 @@ class FocalLoss(nn.Module):
 
 
 def _focal_terms(logits: torch.Tensor, y: torch.Tensor, gamma: float) -> torch.Tensor:
-    u = _wrong_side(logits, y)
-    # (1 - p)^gamma as exp(gamma log(1 - p)): its gradient stays finite where 1 - p underflows
+    u = _hardness_logits(logits, y)
+    # (1 - p)^gamma as exp(gamma log(1 - p)) has a finite gradient even if 1 - p underflows.
     return torch.exp(gamma * F.logsigmoid(u)) * _cross_entropy(u)
 
 
@@ -152,11 +152,11 @@ class ClassBalancedFocal(nn.Module):
     n_positive, n_negative : int
         Class sizes of the training data.
     beta : float, default=0.9999
-        In [0, 1): 0 weighs both classes alike, towards 1 the weights become ``1/n_y``.
+        In [0, 1): 0 gives equal weights; towards 1 they tend to ``1/n_y``.
     gamma : float, default=2.0
         As in `FocalLoss`.
     across_processes : bool, default=True
-        Whether the batch is that of all processes together.
+        Whether the batch consists of the examples of all processes.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class ClassBalancedFocal(nn.Module):
         self.positive_weight, self.negative_weight = (weight * scale for weight in inverse)
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the mean weighted loss, a tensor of shape () of at least float32."""
+        """Return the mean weighted loss, a tensor of shape (), at least float32."""
         flat_logits, y = check_logits_and_labels(logits, labels)
         weight = y * self.positive_weight + (1.0 - y) * self.negative_weight
         terms = weight * _focal_terms(flat_logits, y, self.gamma)
@@ -196,7 +196,7 @@ class ClassBalancedFocal(nn.Module):
 
 
 def _inverse_effective_number(count: int, beta: float) -> float:
-    """Return ``(1 - beta) / (1 - beta^count)`` without losing the digits of a beta close to 1."""
+    """Return ``(1 - beta) / (1 - beta^count)`` without cancellation for a beta close to 1."""
     if beta == 0.0:
         return 1.0
     return (1.0 - beta) / -math.expm1(count * math.log(beta))
@@ -218,22 +218,22 @@ class ClassBalancedCrossEntropy(ClassBalancedFocal):
 
 
 class TruncatedLoss(nn.Module):
-    """A loss on the hardest examples of the batch alone.
+    """A loss on the hardest examples of the batch only.
 
     Selects the ``floor(n+ * alpha)`` lowest-scored positives and the ``floor(n- * beta)`` highest-scored negatives of
-    the (global) batch, at least one of each. The paper ranks the whole training set once an epoch instead: that is
-    `tpauc.HardExampleSampler` with `tpauc.SquareAUCLoss` or cross-entropy.
+    the (global) batch, at least one of each. The paper ranks the whole training set once per epoch instead: use
+    `tpauc.HardExampleSampler` with `tpauc.SquareAUCLoss` or cross-entropy for that.
 
     Parameters
     ----------
     alpha : float or None
-        Share of the positives; ``None`` takes all of them, the one-way form.
+        Share of the positives; ``None`` selects all of them, the one-way form.
     beta : float
         Share of the negatives.
     loss : {"square", "cross_entropy"}, default="square"
         The square pair loss over the selected pairs, or the mean cross-entropy over the selected examples.
     across_processes : bool, default=True
-        Whether the batch is that of all processes together.
+        Whether the batch consists of the examples of all processes.
 
     Examples
     --------
@@ -256,11 +256,11 @@ class TruncatedLoss(nn.Module):
         )
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the loss of the selected examples, a tensor of shape () of at least float32."""
+        """Return the loss of the selected examples, a tensor of shape (), at least float32."""
         flat_logits, y = check_logits_and_labels(logits, labels)
         if self.loss == "square":
             return pair_risk(flat_logits, y, self.objective)
-        u = _wrong_side(flat_logits, y)
+        u = _hardness_logits(flat_logits, y)
         with torch.no_grad():
             weight = as_batch(flat_logits.detach(), y, self.objective).weights.value
             selected = weight.clamp_max(1.0).ceil()

@@ -1,9 +1,9 @@
-"""Sums and rows over processes, for losses whose terms couple all examples of a batch.
+"""Sums, maxima and joined columns over processes, for losses whose terms couple all examples of a batch.
 
 Under ``torch.distributed`` each process holds a shard of the global batch. A loss of this package is the value on the
-*whole* batch, the same on every process. DistributedDataParallel averages gradients over the ``W`` processes, so each
-process returns ``W`` times its own part of the gradient, and the average is the gradient of one process that holds the
-whole batch. Without a process group every function here leaves its argument as it is.
+*global* batch, the same on every process. DistributedDataParallel averages gradients over the ``W`` processes, so each
+process returns ``W`` times its part of the gradient; the average is then the gradient of a single process with the
+global batch. Without a process group every function here returns its argument unchanged.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import torch.distributed as dist
 
 
 def process_count(across_processes: bool = True) -> int:
-    """Return how many processes share the batch; asked at every call, so it does not matter what was built first."""
+    """Return how many processes share the batch. Read at every call, so a loss may be built before the group."""
     if across_processes and dist.is_available() and dist.is_initialized():
         return dist.get_world_size()
     return 1
 
 
 def sum_over_processes(tensor: torch.Tensor, across_processes: bool = True) -> torch.Tensor:
-    """Return the sum of ``tensor`` over processes; carries no gradient."""
+    """Return the sum of ``tensor`` over processes, without gradient."""
     if process_count(across_processes) == 1:
         return tensor
     total = tensor.detach().clone()
@@ -31,7 +31,7 @@ def sum_over_processes(tensor: torch.Tensor, across_processes: bool = True) -> t
 
 
 def max_over_processes(tensor: torch.Tensor, across_processes: bool = True) -> torch.Tensor:
-    """Return the elementwise maximum of ``tensor`` over processes; carries no gradient."""
+    """Return the elementwise maximum of ``tensor`` over processes, without gradient."""
     if process_count(across_processes) == 1:
         return tensor
     largest = tensor.detach().clone()
@@ -40,9 +40,9 @@ def max_over_processes(tensor: torch.Tensor, across_processes: bool = True) -> t
 
 
 def gather_columns(columns: torch.Tensor, across_processes: bool = True) -> tuple[torch.Tensor, slice]:
-    """Join the last axis of ``columns`` over processes, whose lengths may differ or be zero.
+    """Join the last axis of ``columns`` over processes; lengths may differ or be zero.
 
-    Returns the joined tensor and the slice of it that belongs to this process; carries no gradient.
+    Returns the joined tensor, without gradient, and the slice of it that belongs to this process.
     """
     n_processes = process_count(across_processes)
     if n_processes == 1:
@@ -51,7 +51,7 @@ def gather_columns(columns: torch.Tensor, across_processes: bool = True) -> tupl
     lengths_on = [torch.empty_like(own) for _ in range(n_processes)]
     dist.all_gather(lengths_on, own)
     lengths = torch.cat(lengths_on).tolist()
-    # all_gather wants equal shapes: pad, gather, cut the padding off again.
+    # all_gather needs equal shapes: pad, gather, remove the padding.
     padded = columns.new_zeros((*columns.shape[:-1], max(lengths)))
     padded[..., : columns.shape[-1]] = columns.detach()
     gathered = [torch.empty_like(padded) for _ in range(n_processes)]
@@ -62,7 +62,7 @@ def gather_columns(columns: torch.Tensor, across_processes: bool = True) -> tupl
 
 
 class _GlobalSum(torch.autograd.Function):
-    """Sum over processes with the gradient that DistributedDataParallel's averaging turns into the right one."""
+    """Sum over processes whose gradient is scaled for the averaging of DistributedDataParallel."""
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor) -> torch.Tensor:
@@ -76,7 +76,7 @@ class _GlobalSum(torch.autograd.Function):
 
 
 def global_sum(tensor: torch.Tensor, across_processes: bool = True) -> torch.Tensor:
-    """Return the sum of ``tensor`` over processes, with a gradient for this process's part (see the module)."""
+    """Return the sum of ``tensor`` over processes, with the gradient of this process's part (see the module)."""
     if process_count(across_processes) == 1:
         return tensor
     summed: torch.Tensor = _GlobalSum.apply(tensor)  # type: ignore[no-untyped-call]

@@ -1,10 +1,10 @@
 """Numerical duality between a weighting psi and a penalty phi, and the paper's conditions on them.
 
-Given psi (increasing) or phi (strictly convex) on [0, 1], the other one is found to about 1e-12:
+Given psi (increasing) or phi (strictly convex) on [0, 1], this module computes the other to about 1e-12:
 
-* ``psi^-1`` and ``(phi')^-1`` by bisection, then differentiated through the implicit function theorem;
-* ``phi(v) = v t - integral_0^t psi`` with ``t = psi^-1(v)`` (Legendre), the integral by the tanh-sinh rule, which stays
-  exact when psi has an infinite slope at 0, as ``t^0.1`` does.
+* ``psi^-1`` and ``(phi')^-1`` by bisection, differentiated by the implicit function theorem;
+* ``phi(v) = v t - integral_0^t psi`` with ``t = psi^-1(v)`` (Legendre), the integral by the tanh-sinh rule, which is
+  exact even if psi has an infinite slope at 0, like ``t^0.1``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GRID = 2048
 
 
 def invert_increasing(psi: TensorFunction, weight: torch.Tensor) -> torch.Tensor:
-    """Return ``t`` in [0, 1] with ``psi(t) = weight``; a weight outside psi's range gives the nearer end.
+    """Return ``t`` in [0, 1] with ``psi(t) = weight``; a weight outside the range of psi gives the nearer end.
 
     Differentiable in ``weight``: ``dt/dweight = 1/psi'(t)`` inside the range, 0 outside.
     """
@@ -45,13 +45,13 @@ def invert_increasing(psi: TensorFunction, weight: torch.Tensor) -> torch.Tensor
 def weight_from_penalty(phi: TensorFunction, hardness: torch.Tensor) -> torch.Tensor:
     """Return ``argmax over v in [0, 1] of v * hardness - phi(v)`` for a convex ``phi``.
 
-    Differentiable in ``hardness``: ``dv/dt = 1/phi''(v)`` where the maximum is inside (0, 1), 0 at its ends.
+    Differentiable in ``hardness``: ``dv/dt = 1/phi''(v)`` if the maximum is inside (0, 1), 0 at the ends.
     """
     target = hardness.detach().double()
     low, high = torch.zeros_like(target), torch.ones_like(target)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        # A slope of NaN, as of x log x at the very end, counts as too steep.
+        # A slope of NaN, like the slope of x log x at 0, counts as too steep.
         too_low = derivatives(phi, middle, order=1)[0] < target
         low, high = torch.where(too_low, middle, low), torch.where(too_low, high, middle)
     solution = (low + high) / 2
@@ -96,14 +96,14 @@ def _integral_from_zero(psi: TensorFunction, upper: torch.Tensor) -> torch.Tenso
 
 
 def _attach_slope(value: torch.Tensor, argument: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
-    """Return ``value`` in the argument's type, with derivative ``slope`` in the argument."""
+    """Return ``value`` in the dtype of ``argument``, with derivative ``slope`` in it."""
     return value.to(argument.dtype) + (argument - argument.detach()) * slope.to(argument.dtype)
 
 
 def derivatives(function: TensorFunction, points: torch.Tensor, *, order: int) -> list[torch.Tensor]:
     """Return the first ``order`` derivatives of an elementwise function at ``points``."""
     found = []
-    # A validation pass may run in inference mode, where nothing has a graph and every slope would be 0.
+    # A validation pass may run in inference mode, where tensors have no graph and every slope would be 0.
     with torch.inference_mode(False), torch.enable_grad():
         leaf = points.detach().clone().requires_grad_()
         value = function(leaf)
@@ -111,7 +111,7 @@ def derivatives(function: TensorFunction, points: torch.Tensor, *, order: int) -
             slope = None
             if value.requires_grad:
                 (slope,) = torch.autograd.grad(value.sum(), leaf, create_graph=k + 1 < order, allow_unused=True)
-            # Without a graph back to its argument a function is constant in it.
+            # A value without a graph back to the argument is constant in it.
             value = torch.zeros_like(leaf) if slope is None else slope
             found.append(value.detach())
     return found
@@ -150,7 +150,7 @@ class Calibration:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """One sentence for each condition that fails."""
+        """One sentence per condition that fails."""
         conditions = (
             (self.smooth, "(A) psi does not have continuous second derivatives"),
             (self.increasing, "(B) psi is not strictly increasing"),
@@ -167,7 +167,7 @@ class Calibration:
 def calibration_of(psi: TensorFunction) -> Calibration:
     """Check the conditions for ``psi`` on a fine grid in (0, 1).
 
-    The grid starts at 1/64: a power below 1 has no derivative at 0 itself, and the paper does not ask for one there.
+    The grid starts at 1/64: a power below 1 has no derivative at 0, and the paper does not require one there.
     """
     slope, curvature = derivatives(psi, _grid(_GRID), order=2)
     return Calibration(
@@ -192,11 +192,11 @@ def _grid(n: int) -> torch.Tensor:
 
 
 def _continuous(curves: Callable[[torch.Tensor], list[torch.Tensor]]) -> bool:
-    """Whether the largest step between neighbours shrinks with the grid, as it does for a continuous curve."""
+    """Return whether the largest step between neighbours shrinks with the grid, as for a continuous curve."""
 
     def largest_steps(n: int) -> torch.Tensor:
         return torch.stack([curve.diff().abs().max() for curve in curves(_grid(n))])
 
     coarse, fine = largest_steps(_GRID), largest_steps(4 * _GRID)
-    # A continuous curve quarters its steps; a jump keeps them. Steps of rounding size are neither.
+    # On the finer grid the steps of a continuous curve are a quarter as large; a jump stays. Rounding errors pass.
     return bool((fine.isfinite() & ((fine <= 0.6 * coarse) | (fine <= 1e-9))).all())

@@ -8,8 +8,8 @@ and a product with a minus sign exchanges the roles of ``a`` and ``b``. So the r
 
     min over theta, a  of  max over b  of   a . zeta1 + b . zeta2 + |a~|^2 - |b~|^2
 
-whose zeta are *linear* in the class moments: a sum over examples, with no pairs. At the saddle every variable equals
-the moment, or the sum of two, that it stands for, and the value is R.
+where the zeta are *linear* in the class moments: a sum over examples, without pairs. At the saddle every variable
+equals its moment, or its sum of two moments, and the value is R.
 
 ``form="paper"`` is Theorem 1: moments of the scores, six products, ``a`` in R^10 and ``b`` in R^8. ``form="compact"``
 uses the moments of the hardness, ``R = P2 N0 + 2 P1 N1 + P0 N2``: three products, ``a`` in R^6 and ``b`` in R^3.
@@ -18,7 +18,6 @@ uses the moments of the hardness, ``R = P2 N0 + 2 P1 N1 + P0 N2``: three product
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -45,7 +44,7 @@ class Product(NamedTuple):
     second: int
 
 
-# The moments 1/n sum v x^k of each class; in the paper, on scores: c+, f+, f+,2, c-, f-, f-,2.
+# The moments 1/n sum v x^k of each class; the paper's names, on scores: c+, f+, f+,2, c-, f-, f-,2.
 POSITIVE_0, POSITIVE_1, POSITIVE_2, NEGATIVE_0, NEGATIVE_1, NEGATIVE_2 = range(6)
 
 # (1 - (f_i - f_j))^2 expanded in the scores, in the order of the paper's proof
@@ -57,7 +56,7 @@ PAPER_PRODUCTS = (
     Product(1.0, POSITIVE_0, NEGATIVE_2),
     Product(-2.0, POSITIVE_1, NEGATIVE_1),
 )
-# (h_i + h_j)^2 expanded in the hardness: no minus, so half the variables
+# (h_i + h_j)^2 expanded in the hardness: without minus signs, so half the variables
 COMPACT_PRODUCTS = (
     Product(1.0, POSITIVE_2, NEGATIVE_0),
     Product(2.0, POSITIVE_1, NEGATIVE_1),
@@ -65,29 +64,29 @@ COMPACT_PRODUCTS = (
 )
 FORMS = {"paper": PAPER_PRODUCTS, "compact": COMPACT_PRODUCTS}
 
-# A positive's score is 1 - h, a negative's is h: the scores' moments from those of the hardness.
+# Moments of the scores from moments of the hardness h: the score of a positive is 1 - h, of a negative h.
 SCORES_FROM_HARDNESS = torch.eye(6, dtype=torch.float64)
 SCORES_FROM_HARDNESS[:3, :3] = torch.tensor([[1.0, 0.0, 0.0], [1.0, -1.0, 0.0], [1.0, -2.0, 1.0]])
 
 
 class Player(NamedTuple):
-    """One side of the game, variables ``x`` in [0, upper]: the terms ``x . (zeta @ moments) + quadratic . x^2``."""
+    """One player's variables ``x`` in [0, upper], with the terms ``x . (zeta @ moments) + quadratic . x^2``."""
 
     zeta: torch.Tensor  # shape (k, 6)
     quadratic: torch.Tensor  # shape (k,), above 0 for the descent player, below 0 for the ascent player
     upper: torch.Tensor  # shape (k,)
 
     def linear(self, moments: torch.Tensor) -> torch.Tensor:
-        """Return ``zeta @ moments``; written out, because autocast would run a matrix product in half precision."""
+        """Return ``zeta @ moments`` without a matrix product, which autocast would compute in half precision."""
         return (self.zeta * moments).sum(1)
 
     def optimum(self, moments: torch.Tensor) -> torch.Tensor:
-        """Return the best variables against the given moments: where the derivative in ``x`` vanishes."""
+        """Return the variables at which the derivative in ``x`` vanishes for the given moments."""
         return -self.linear(moments) / (2.0 * self.quadratic)
 
 
 def players(products: tuple[Product, ...], bounds: torch.Tensor) -> tuple[Player, Player]:
-    """Write the lemma out for every product; return the descent player's part and the ascent player's.
+    """Apply the lemma to every product; return the descent player and the ascent player.
 
     ``bounds``, shape (6,), are upper bounds of the moments.
     """
@@ -109,34 +108,34 @@ def players(products: tuple[Product, ...], bounds: torch.Tensor) -> tuple[Player
 
 
 class _Game(NamedTuple):
-    """All constants of the saddle function, on one device and of one type."""
+    """All constants of the saddle function, on one device and with one dtype."""
 
     descent: Player
     ascent: Player
-    both: Player  # the variables of the two one after the other: fewer and larger operations a step
+    both: Player  # the variables of both players, concatenated for fewer and larger operations per step
     scores_from_hardness: torch.Tensor
 
 
 class MinimaxTPAUCLoss(nn.Module):
-    """The saddle function of Theorem 1: a loss for `descent_ascent`, linear in examples.
+    """The saddle function of Theorem 1: a loss for `descent_ascent` that is a sum over examples.
 
     ``a`` (descent) and ``b`` (ascent) are parameters of the loss: they are in its ``state_dict``, and an optimiser must
-    move them. With ``a = b = 0``, as the paper starts, the first step has no gradient for the model;
-    ``start="batch"`` sets them to the saddle of the first training batch (with gradients on) instead. A batch that
-    lacks a class has no pairs: its value is 0 and so is every gradient.
+    update them. With the paper's start ``a = b = 0``, the first step has no gradient for the model; ``start="batch"``
+    instead sets them to the saddle of the first training batch (with gradients enabled). A batch that lacks a class has
+    no pairs: its value and its gradients are 0.
 
     Parameters
     ----------
     weighting, negative_weighting : Weighting or callable
-        As in `tpauc.TPAUCLoss`; ``Uniform()`` on the positive side is the one-way form. The boxes need
-        ``0 <= psi(t) <= psi(1)``. A weighting by rank (`Anchored`) is not a function of the score and has no such
+        As in `tpauc.TPAUCLoss`; ``Uniform()`` for the positives is the one-way form. The boxes need
+        ``0 <= psi(t) <= psi(1)``. A weighting by rank (`Anchored`) is not a function of the score and has no minimax
         form.
     form : {"paper", "compact"}, default="paper"
         18 variables on moments of the scores, or 9 on moments of the hardness. Both have the same saddle value.
     start : {"zero", "batch"}, default="zero"
-        Where ``a`` and ``b`` begin.
+        Initial values of ``a`` and ``b``.
     across_processes : bool, default=True
-        Whether the batch is that of all processes together.
+        Whether moments are taken over the examples of all processes.
 
     Examples
     --------
@@ -169,13 +168,13 @@ class MinimaxTPAUCLoss(nn.Module):
         self.start = check_choice(start, "start", ("zero", "batch"))
         self.objective = PairObjective(positive, negative, Square(), "sigmoid", across_processes)
         self._players = players(FORMS[self.form], _moment_bounds(positive, negative))
-        # Copied once to each device and type that is met, always from the float64 original.
+        # One copy per device and dtype, always made from the float64 original.
         self._games: dict[tuple[torch.device, torch.dtype], _Game] = {}
         self.a, self.b = (nn.Parameter(torch.zeros(len(player.upper))) for player in self._players)
         self.register_buffer("started", torch.tensor(self.start == "zero"))
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the saddle function at the current ``a`` and ``b``, a tensor of shape () of at least float32."""
+        """Return the saddle function at the current ``a`` and ``b``, a tensor of shape (), at least float32."""
         moments, has_pairs = self._moments(logits, labels)
         if self.start == "batch" and self.training and torch.is_grad_enabled() and not self.started and has_pairs:
             self._set_saddle(moments)
@@ -186,18 +185,18 @@ class MinimaxTPAUCLoss(nn.Module):
 
     @torch.no_grad()
     def move_to_saddle(self, logits: torch.Tensor, labels: torch.Tensor) -> None:
-        """Set ``a`` and ``b`` to the saddle of the given batch, where the value is the pairwise risk."""
+        """Set ``a`` and ``b`` to the saddle of the given batch, at which the value is the pairwise risk."""
         moments, _ = self._moments(logits, labels)
         self._set_saddle(moments)
 
     @torch.no_grad()
     def project(self) -> None:
-        """Put ``a`` and ``b`` back into their boxes ``[0, c_a]`` and ``[0, c_b]``, which Algorithm 1 leaves out."""
+        """Project ``a`` and ``b`` onto their boxes ``[0, c_a]`` and ``[0, c_b]``, a step missing in Algorithm 1."""
         for variables, player in self._sides(self.a):
             variables.copy_(torch.minimum(variables.clamp_min(0.0), player.upper))
 
     def _moments(self, logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the six moments of the (global) batch, and whether it holds both classes."""
+        """Return the six moments of the (global) batch, and whether it has both classes."""
         flat_logits, y = check_logits_and_labels(logits, labels)
         moments, has_pairs = hardness_moments(flat_logits, y, self.objective)
         if self.form == "paper":
@@ -205,10 +204,10 @@ class MinimaxTPAUCLoss(nn.Module):
         return moments, has_pairs
 
     def _game(self, like: torch.Tensor) -> _Game:
-        """Return the constants in the type and on the device of ``like``."""
+        """Return the constants with the dtype and device of ``like``."""
         kind = (like.device, like.dtype)
         if kind not in self._games:
-            # A validation pass may come first, and autograd could not use what is made in inference mode.
+            # A validation pass may come first, and autograd cannot use tensors made in inference mode.
             with torch.inference_mode(False):
                 descent, ascent = (Player(*(part.to(*kind) for part in player)) for player in self._players)
                 both = Player(*(torch.cat(parts) for parts in zip(descent, ascent, strict=True)))
@@ -233,18 +232,29 @@ class MinimaxTPAUCLoss(nn.Module):
         )
 
 
+_RANGE_GRID = 1025
+
+
 def _weighting_function(weighting: Weighting | TensorFunction, name: str) -> WeightingFunction:
     function = as_weighting(weighting, name)
     if not isinstance(function, WeightingFunction):
         raise ValueError(f"{name} must be a function of the score for the minimax form, got {weighting!r}")
-    _check_weight_range(function, name)
+    with torch.no_grad():
+        weight = function(torch.linspace(0.0, 1.0, _RANGE_GRID, dtype=torch.float64))
+    smallest, largest, last = weight.min().item(), weight.max().item(), weight[-1].item()
+    # The boxes of the saddle end at psi(1). The slack allows for rounding in a psi that is computed numerically.
+    if not (smallest >= 0.0 and largest <= last * (1.0 + 1e-12) and math.isfinite(last)):
+        raise ValueError(
+            f"{name} must satisfy 0 <= psi(t) <= psi(1) for the minimax form, found psi(1) = {last:g} and values from "
+            f"{smallest:g} to {largest:g}"
+        )
     return function
 
 
 def _moment_bounds(positive: WeightingFunction, negative: WeightingFunction) -> torch.Tensor:
     """Return the paper's upper bounds of ``c, f, f^2`` for each class: ``v_inf, f_inf, f_inf^2`` with ``f_inf = 1``.
 
-    The mean of ``v f^k`` is at most ``v_inf``, so a weighting above 1 needs the wider box.
+    The mean of ``v f^k`` is at most ``v_inf``, so a weighting above 1 needs a larger box.
     """
     bounds = []
     for weighting in (positive, negative):
@@ -265,22 +275,22 @@ def descent_ascent(
 ) -> torch.optim.Optimizer:
     """Return Algorithm 1 as one `torch.optim.SGD`: descent for the model and ``a``, ascent for ``b``, then projection.
 
-    Momentum and weight decay act on the model alone. Being an ordinary optimiser, it works with schedulers, gradient
-    clipping, checkpoints, Lightning and DistributedDataParallel. A scheduler that cycles momentum would give it to
-    ``a`` and ``b`` too: use ``OneCycleLR(..., cycle_momentum=False)``.
+    Momentum and weight decay apply to the model only. As an ordinary optimiser it works with schedulers, gradient
+    clipping, checkpoints, Lightning and DistributedDataParallel. A scheduler that cycles momentum would also change the
+    momentum of ``a`` and ``b``: use ``OneCycleLR(..., cycle_momentum=False)``.
 
     Parameters
     ----------
     model : nn.Module
         The model, or its DistributedDataParallel wrapper; it may hold the loss as a part of itself.
     loss : MinimaxTPAUCLoss
-        The loss whose ``a`` and ``b`` are moved.
+        The loss whose ``a`` and ``b`` are updated.
     lr : float
         Step size of the model, the paper's ``eta_1``.
     dual_lr : float or (float, float)
-        Step size of ``a`` and ``b``, or of each, ``eta_2`` and ``eta_3``.
+        Step size of both ``a`` and ``b``, or one for each, ``eta_2`` and ``eta_3``.
     momentum, weight_decay, nesterov
-        As in `torch.optim.SGD`, but without momentum ``nesterov`` has no effect.
+        As in `torch.optim.SGD`, except that ``nesterov`` has no effect without momentum.
 
     Examples
     --------
@@ -297,7 +307,7 @@ def descent_ascent(
     if not isinstance(loss, MinimaxTPAUCLoss):
         raise TypeError(f"loss must be a MinimaxTPAUCLoss, got {type(loss).__name__}")
     own = [parameter for parameter in model.parameters() if parameter is not loss.a and parameter is not loss.b]
-    a_lr, b_lr = _check_step_sizes(dual_lr, "dual_lr")
+    a_lr, b_lr = _step_sizes(dual_lr)
     momentum = check_non_negative(momentum, "momentum")
     plain: dict[str, Any] = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0}
     groups: list[dict[str, Any]] = [
@@ -320,29 +330,11 @@ def descent_ascent(
     return optimizer
 
 
-_RANGE_GRID = 1025
-
-
-def _check_weight_range(psi: Callable[[torch.Tensor], torch.Tensor], name: str) -> None:
-    """Raise unless ``0 <= psi(t) <= psi(1) < inf`` on a fine grid in [0, 1]: the boxes of the saddle end at psi(1)."""
-    import torch
-
-    with torch.no_grad():
-        weight = psi(torch.linspace(0.0, 1.0, _RANGE_GRID, dtype=torch.float64))
-    smallest, largest, last = weight.min().item(), weight.max().item(), weight[-1].item()
-    # The slack is for a psi found numerically, far below what would matter in a box.
-    if not (smallest >= 0.0 and largest <= last * (1.0 + 1e-12) and math.isfinite(last)):
-        raise ValueError(
-            f"{name} must satisfy 0 <= psi(t) <= psi(1) for the minimax form, found psi(1) = {last:g} and values from "
-            f"{smallest:g} to {largest:g}"
-        )
-
-
-def _check_step_sizes(value: float | tuple[float, ...] | list[float], name: str) -> tuple[float, float]:
+def _step_sizes(dual_lr: float | tuple[float, ...] | list[float]) -> tuple[float, float]:
     """Return the step sizes of ``a`` and ``b``, each above 0, from one number for both or from two."""
-    if not isinstance(value, tuple | list):
-        size = check_positive(value, name)
+    if not isinstance(dual_lr, tuple | list):
+        size = check_positive(dual_lr, "dual_lr")
         return size, size
-    if len(value) != 2:
-        raise ValueError(f"{name} must be one number or two, the steps of a and of b, got {value!r}")
-    return check_positive(value[0], f"{name}[0]"), check_positive(value[1], f"{name}[1]")
+    if len(dual_lr) != 2:
+        raise ValueError(f"dual_lr must be one number or two, the steps of a and of b, got {dual_lr!r}")
+    return check_positive(dual_lr[0], "dual_lr[0]"), check_positive(dual_lr[1], "dual_lr[1]")

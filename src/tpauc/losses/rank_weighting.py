@@ -1,6 +1,6 @@
-"""Weightings by rank inside the class, without gradient: the region itself says which examples count.
+"""Weightings by rank in the class, without gradient: the region determines which examples count.
 
-`Anchored` has a soft border of the region; a truncated loss has a sharp one (`TruncatedSide`).
+`Anchored` has a soft border of the region, `TruncatedSide` (for truncated losses) a sharp one.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from tpauc.losses._hardness import Hardness, Weights, log_sigmoid
 from tpauc.losses.weighting import Weighting
 from tpauc.region import Region, hard_mass
 
-_LEAST_LOG_WEIGHT = 40.0  # minus the logarithm of a weight that float32 can still divide by the size of a class
+_LEAST_LOG_WEIGHT = 40.0  # minus the logarithm of a weight that float32 can divide by any class size
 
 
 class RankWeighting(Weighting):
-    """Weights by rank inside the class, without gradient: the same for every increasing transform of the scores."""
+    """Weights by rank in the class, without gradient; an increasing transform of the scores does not change them."""
 
     def __call__(self, hardness: torch.Tensor) -> torch.Tensor:
-        """Return the weights of the examples of one class, given their hardness or anything that orders them alike."""
+        """Return the weights of the examples of one class, given their hardness or any increasing function of it."""
         weight = self.of_rank(mid_ranks(hardness), hardness.shape[-1])
         return weight / weight.mean().clamp_min(torch.finfo(weight.dtype).tiny)
 
     @abstractmethod
     def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
-        """Return the weight, up to a factor, of rank ``rank`` in (0, 1) among ``n``; near 1 is the hardest."""
+        """Return the weights, up to a factor, of ranks in (0, 1) among ``n`` examples; the hardest rank is near 1."""
 
     def weigh(self, hardness: Hardness) -> Weights:
         return Weights(self(hardness.logit))
@@ -50,10 +50,10 @@ class AnchoredSide(RankWeighting):
     tau: float
 
     def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
-        # The hardest rank is at least 1/2. Where even its weight could underflow, it is the unit of all others.
+        # The hardest rank is at least 1/2. If its weight could underflow, weights are relative to the largest one.
         if n == 0 or 0.5 - self.share <= _LEAST_LOG_WEIGHT * self.tau:
             return torch.sigmoid((rank - (1.0 - self.share)) / self.tau)
-        tau = max(self.tau, torch.finfo(rank.dtype).tiny)  # below that a quotient may be infinite
+        tau = max(self.tau, torch.finfo(rank.dtype).tiny)  # a smaller tau may give an infinite quotient
         log_weight = log_sigmoid((rank - (1.0 - self.share)) / tau)
         return (log_weight - log_weight.max()).exp_()
 
@@ -73,11 +73,11 @@ class TruncatedSide(RankWeighting):
 
 @dataclass(frozen=True)
 class Anchored(Weighting):
-    """Weights anchored to the region: by rank inside the class instead of by absolute score.
+    """Weights anchored to the region: by rank in the class instead of by absolute score.
 
-    A positive of rank ``r`` in (0, 1), 1 the hardest, weighs ``sigmoid((r - (1 - alpha)) / tau)``, a negative likewise
-    with ``beta``; the weights of a class are scaled to mean 1 and carry no gradient. The region enters directly, there
-    is no gamma to search, and ``tau -> 0`` is the exact selection of the region.
+    A positive of rank ``r`` in (0, 1), 1 the hardest, has the weight ``sigmoid((r - (1 - alpha)) / tau)``, a negative
+    likewise with ``beta``; the weights of a class are scaled to mean 1 and have no gradient. The region is a parameter,
+    so there is no gamma to search; ``tau -> 0`` selects exactly the region.
 
     Parameters
     ----------

@@ -1,25 +1,25 @@
 """Pair losses l(t), and their mean over all pairs of a batch without the pair matrix.
 
-With ``t = s_i - s_j`` the margin by which positive ``i`` beats negative ``j``, write ``t = c - x_i - x_j``: on sigmoid
-scores ``x`` is the hardness (``1 - f`` or ``f``) and ``c = 1``, on logits ``x`` is the hardness logit and ``c = 0``.
-Every surrogate computes
+The margin of positive ``i`` over negative ``j`` is ``t = s_i - s_j = c - x_i - x_j``: on sigmoid scores ``x`` is the
+hardness (``1 - f`` or ``f``) and ``c = 1``, on logits ``x`` is the hardness logit and ``c = 0``. Every surrogate
+computes
 
     R = 1/(n+ n-) sum_ij w_i w_j l(c - x_i - x_j)
 
-or with ``normalize`` the mean under the weights, ``R`` over the mean weights of both classes, together with its
-derivative in every example's logit, in the cheapest way its shape allows:
+or with ``normalize`` the mean under the weights, ``R`` divided by the mean weights of both classes, with its derivative
+in every logit:
 
-| surrogate | l(t) | way | cost |
+| surrogate | l(t) | computed by | cost |
 | --- | --- | --- | --- |
 | `Square` | (1 - t)^2 | moments | O(n) |
 | `ExponentialPair` | exp(-t) | moments | O(n) |
 | `Hinge` | max(0, m - t) | moments if always active, else sorting | O(n) / O(n log n) |
-| `SquaredHinge` | max(0, m - t)^2 | likewise | likewise |
+| `SquaredHinge` | max(0, m - t)^2 | as `Hinge` | as `Hinge` |
 | `Logistic` | log(1 + exp(-t)) | blocks of pairs | O(n+ n-), bounded memory |
-| `FromCallable` | the user's | blocks of pairs | likewise |
+| `FromCallable` | the user's | blocks of pairs | as `Logistic` |
 
-For the square on scores the moments are the whole story: with ``P_k = mean over positives of w x^k`` and ``N_k``
-likewise, ``R = P2 N0 + 2 P1 N1 + P0 N2``, all terms non-negative, so nothing cancels.
+For the square on sigmoid scores, with ``P_k = mean over positives of w x^k`` and ``N_k`` likewise,
+``R = P2 N0 + 2 P1 N1 + P0 N2``. All terms are non-negative, so nothing cancels.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tpauc.losses._moments import (
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.duality import derivatives
 
-_BLOCK_PAIRS = 1 << 20  # pairs in memory at once: 8 MB a matrix in float64
+_BLOCK_PAIRS = 1 << 20  # pairs in memory at once: 8 MB per matrix in float64
 
 
 class Surrogate(ABC):
@@ -61,12 +61,20 @@ class Surrogate(ABC):
     def pair_mean(self, batch: Batch) -> PairMean:
         """Return the weighted mean of ``l(c - x_i - x_j)`` over all pairs, with its derivative."""
 
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return ``l(t)`` and ``l'(t)``, elementwise, by default through automatic differentiation."""
+        with torch.no_grad():
+            value = self(t)
+        if value.shape != t.shape:
+            raise ValueError(
+                f"surrogate must be elementwise: given shape {tuple(t.shape)}, it returned {tuple(value.shape)}"
+            )
+        (slope,) = derivatives(self, t, order=1)
+        return value, slope
+
     def kernel_on_scores(self) -> Kernel | None:
-        """Return the coefficients of ``l(1 - x_i - x_j)`` in powers 0 to 2 of ``x`` in [0, 1]; None if it has more."""
+        """Return the coefficients of ``l(1 - x_i - x_j)`` in powers 0 to 2 of ``x`` in [0, 1]; None otherwise."""
         return None
-
-
-# --------------------------------------------------------------------------------------------------------- moments
 
 
 @dataclass(frozen=True)
@@ -82,9 +90,13 @@ class Square(Surrogate):
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
         return (1.0 - t).square()
 
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        rest = 1.0 - t
+        return rest.square(), -2.0 * rest
+
     def pair_mean(self, batch: Batch) -> PairMean:
         if batch.scores == "sigmoid":
-            return power_pair_mean([batch], self.kernel_on_scores(), batch.across_processes, normalize=batch.normalize)
+            return power_pair_mean([batch], self.kernel_on_scores())
         return power_pair_mean_of_logits(batch, power_kernel(2, 1.0))
 
     def kernel_on_scores(self) -> Kernel:
@@ -93,7 +105,7 @@ class Square(Surrogate):
 
 @dataclass(frozen=True)
 class ExponentialPair(Surrogate):
-    """``l(t) = exp(-t)``, which separates into one moment a class. On sigmoid scores only: on logits it overflows.
+    """``l(t) = exp(-t)``, a product of one moment per class. For sigmoid scores only: it overflows on logits.
 
     Examples
     --------
@@ -104,23 +116,24 @@ class ExponentialPair(Surrogate):
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
         return torch.exp(-t)
 
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        value = self(t)
+        return value, -value
+
     def pair_mean(self, batch: Batch) -> PairMean:
         if batch.scores == "logit":
             raise ValueError("surrogate='exponential' overflows on logits; use scores='sigmoid' or 'logistic'")
         growth = torch.exp(batch.x)
         rows = torch.stack((batch.weights.value, batch.weights.value * growth))
         sums, sizes = batch.members @ rows.T, batch.members.sum(1, keepdim=True)
-        moments = class_moments(sums, sizes, batch.across_processes, normalize=batch.normalize)
+        moments = class_moments(sums, sizes, across_processes=batch.across_processes, normalize=batch.normalize)
         mean = bilinear_mean(moments, ((0.0, 0.0), (0.0, math.exp(-batch.offset))))
         c0, c1 = (torch.lerp(negative, positive, batch.y) for positive, negative in mean.coefficients.T)
         return PairMean(mean.value, batch.chain_rule(c1 * rows[1], c0 + c1 * growth))
 
 
-# --------------------------------------------------------------------------------- pairs that need to see each other
-
-
 class _Side(NamedTuple):
-    """The examples of one class, with weights that are divided by their number, or by their sum."""
+    """The examples of one class, with weights divided by their number or by their sum."""
 
     x: torch.Tensor
     weight: torch.Tensor
@@ -128,24 +141,24 @@ class _Side(NamedTuple):
 
     @classmethod
     def of(cls, x: torch.Tensor, weight: torch.Tensor, *, normalize: bool) -> _Side:
-        """Return the examples of a class that has some, given their plain weights."""
+        """Return the examples of a class that is not empty, given the weights before division."""
         divisor = weight.sum() if normalize else weight.numel()
         return cls(x, weight / divisor, divisor)
 
 
-class _Coupling(NamedTuple):
-    """What one class gets from the other: for each of its examples, sum_j w_j l(t_ij) and sum_j w_j dl/dx(t_ij)."""
+class _PairSums(NamedTuple):
+    """For each example of one class, the sums over the other class ``sum_j w_j l(t_ij)`` and ``sum_j w_j dl/dx``."""
 
     loss: torch.Tensor
     slope: torch.Tensor
 
 
 class _GatheredSurrogate(Surrogate):
-    """A surrogate whose pair sums do not split into sums over classes: processes gather each other's examples."""
+    """A surrogate whose pair sums are not functions of moments: every process gathers the examples of all."""
 
     @abstractmethod
-    def _couple(self, positive: _Side, negative: _Side, offset: float) -> tuple[_Coupling, _Coupling]:
-        """Return what the positives get from the negatives, and the negatives from the positives."""
+    def _pair_sums(self, positive: _Side, negative: _Side, offset: float) -> tuple[_PairSums, _PairSums]:
+        """Return the sums for the positives and for the negatives."""
 
     def pair_mean(self, batch: Batch) -> PairMean:
         everyone, own = gather_columns(torch.stack((batch.x, batch.weights.value, batch.y)), batch.across_processes)
@@ -157,14 +170,14 @@ class _GatheredSurrogate(Surrogate):
                 _Side.of(everyone[0][chosen], everyone[1][chosen], normalize=batch.normalize)
                 for chosen in (members, ~members)
             )
-            to_positive, to_negative = self._couple(positive, negative, batch.offset)
-            value = positive.weight @ to_positive.loss
-            # A weight that grows takes a share of the mean from all others.
-            elsewhere = value if batch.normalize else 0.0
-            by_x[members] = -positive.weight * to_positive.slope
-            by_weight[members] = (elsewhere - to_positive.loss) / positive.divisor
-            by_x[~members] = negative.weight * to_negative.slope
-            by_weight[~members] = (to_negative.loss - elsewhere) / negative.divisor
+            of_positives, of_negatives = self._pair_sums(positive, negative, batch.offset)
+            value = positive.weight @ of_positives.loss
+            # d/dw_i of sum_i w_i l_i / sum_i w_i is (l_i - mean) / sum_i w_i.
+            mean = value if batch.normalize else 0.0
+            by_x[members] = -positive.weight * of_positives.slope
+            by_weight[members] = (mean - of_positives.loss) / positive.divisor
+            by_x[~members] = negative.weight * of_negatives.slope
+            by_weight[~members] = (of_negatives.loss - mean) / negative.divisor
         return PairMean(value, batch.chain_rule(by_x[own], by_weight[own]))
 
 
@@ -172,8 +185,8 @@ class _GatheredSurrogate(Surrogate):
 class Hinge(_GatheredSurrogate):
     """``l(t) = max(0, margin - t)``.
 
-    On sigmoid scores with a margin of at least 1 every pair is active and the hinge is linear; with a smaller margin
-    it is piecewise linear, summed by sorting one class and suffix sums.
+    On sigmoid scores with a margin of at least 1 every pair is active and the hinge is linear. With a smaller margin
+    it is piecewise linear and computed from suffix sums over one sorted class.
 
     Parameters
     ----------
@@ -195,22 +208,26 @@ class Hinge(_GatheredSurrogate):
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
         return (self.margin - t).clamp_min(0.0).pow(self.power)
 
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        excess = (self.margin - t).clamp_min(0.0)
+        return (excess, -excess.sign()) if self.power == 1 else (excess.square(), -2.0 * excess)
+
     def pair_mean(self, batch: Batch) -> PairMean:
         kernel = self.kernel_on_scores()
         if batch.scores == "sigmoid" and kernel is not None:
-            return power_pair_mean([batch], kernel, batch.across_processes, normalize=batch.normalize)
+            return power_pair_mean([batch], kernel)
         return super().pair_mean(batch)
 
     def kernel_on_scores(self) -> Kernel | None:
-        # Hardness is never negative, so with a margin of 1 or more no pair is beyond it.
+        # Hardness is never negative, so with a margin of at least 1 no pair is inactive.
         return power_kernel(self.power, self.margin - 1.0) if self.margin >= 1.0 else None
 
-    def _couple(self, positive: _Side, negative: _Side, offset: float) -> tuple[_Coupling, _Coupling]:
+    def _pair_sums(self, positive: _Side, negative: _Side, offset: float) -> tuple[_PairSums, _PairSums]:
         shift = self.margin - offset
-        return self._from_others(positive, negative, shift), self._from_others(negative, positive, shift)
+        return self._sums_over(positive, negative, shift), self._sums_over(negative, positive, shift)
 
-    def _from_others(self, own: _Side, others: _Side, shift: float) -> _Coupling:
-        # The expansion below subtracts nearly equal sums where most excesses are small; float64 makes up for it.
+    def _sums_over(self, own: _Side, others: _Side, shift: float) -> _PairSums:
+        # In float64, because the expansion below subtracts nearly equal sums if most excesses are small.
         wide = torch.float64 if own.x.device.type != "mps" else own.x.dtype
         x, others_x, others_weight = own.x.to(wide), others.x.to(wide), others.weight.to(wide)
         ordered, order = others_x.sort()
@@ -221,10 +238,10 @@ class Hinge(_GatheredSurrogate):
         mean = _suffix_sums(others_weight[order] * ordered)[first]
         linear = mean - threshold * mass
         if self.power == 1:
-            return _Coupling(linear.to(own.x.dtype), mass.to(own.x.dtype))
+            return _PairSums(linear.to(own.x.dtype), mass.to(own.x.dtype))
         second = _suffix_sums(others_weight[order] * ordered.square())[first]
         square = second - threshold * (mean + linear)
-        return _Coupling(square.clamp_min(0.0).to(own.x.dtype), (2.0 * linear).to(own.x.dtype))
+        return _PairSums(square.clamp_min(0.0).to(own.x.dtype), (2.0 * linear).to(own.x.dtype))
 
 
 def _suffix_sums(values: torch.Tensor) -> torch.Tensor:
@@ -246,15 +263,11 @@ class SquaredHinge(Hinge):
 
 
 class _BlockSurrogate(_GatheredSurrogate):
-    """A surrogate of any shape: pairs are formed in blocks of bounded size and forgotten again."""
+    """A surrogate of any shape: pairs are formed in blocks of bounded size."""
 
-    @abstractmethod
-    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return ``l(t)`` and ``l'(t)``, elementwise."""
-
-    def _couple(self, positive: _Side, negative: _Side, offset: float) -> tuple[_Coupling, _Coupling]:
-        to_positive = _Coupling(torch.zeros_like(positive.x), torch.zeros_like(positive.x))
-        to_negative = _Coupling(torch.zeros_like(negative.x), torch.zeros_like(negative.x))
+    def _pair_sums(self, positive: _Side, negative: _Side, offset: float) -> tuple[_PairSums, _PairSums]:
+        of_positives = _PairSums(torch.zeros_like(positive.x), torch.zeros_like(positive.x))
+        of_negatives = _PairSums(torch.zeros_like(negative.x), torch.zeros_like(negative.x))
         width = min(negative.x.numel(), _BLOCK_PAIRS)
         height = max(1, _BLOCK_PAIRS // width)
         for top in range(0, positive.x.numel(), height):
@@ -263,17 +276,17 @@ class _BlockSurrogate(_GatheredSurrogate):
                 columns = slice(left, left + width)
                 t = offset - positive.x[rows, None] - negative.x[None, columns]
                 loss, slope = self.value_and_slope(t)
-                slope = -slope  # x enters t with a minus
-                to_positive.loss[rows] += loss @ negative.weight[columns]
-                to_positive.slope[rows] += slope @ negative.weight[columns]
-                to_negative.loss[columns] += positive.weight[rows] @ loss
-                to_negative.slope[columns] += positive.weight[rows] @ slope
-        return to_positive, to_negative
+                slope = -slope  # dt/dx = -1
+                of_positives.loss[rows] += loss @ negative.weight[columns]
+                of_positives.slope[rows] += slope @ negative.weight[columns]
+                of_negatives.loss[columns] += positive.weight[rows] @ loss
+                of_negatives.slope[columns] += positive.weight[rows] @ slope
+        return of_positives, of_negatives
 
 
 @dataclass(frozen=True)
 class Logistic(_BlockSurrogate):
-    """``l(t) = log(1 + exp(-t))``; at home on logits (``scores="logit"``).
+    """``l(t) = log(1 + exp(-t))``, usually on logits (``scores="logit"``).
 
     Examples
     --------
@@ -282,7 +295,7 @@ class Logistic(_BlockSurrogate):
     """
 
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
-        return -F.logsigmoid(t)  # softplus(-t) would be linear from t = -20 on
+        return -F.logsigmoid(t)  # F.softplus(-t) is exactly linear for t < -20
 
     def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return self(t), -torch.sigmoid(-t)
@@ -302,16 +315,6 @@ class FromCallable(_BlockSurrogate):
 
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
         return self.function(t)
-
-    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.no_grad():
-            value = self.function(t)
-        if value.shape != t.shape:
-            raise ValueError(
-                f"surrogate must be elementwise: given shape {tuple(t.shape)}, it returned {tuple(value.shape)}"
-            )
-        (slope,) = derivatives(self.function, t, order=1)
-        return value, slope
 
 
 SURROGATES: dict[str, Surrogate] = {

@@ -1,10 +1,10 @@
-"""Losses over the pair objective: ``loss(logits, labels)``, pure functions of what they are given.
+"""Losses over the pair objective: ``loss(logits, labels)``, pure functions of their arguments.
 
-Labels are 0/1 (or -1/1) of any type, logits any floating type, both of shape ``(n,)`` or ``(n, 1)``. The loss of logits
-in half precision is a float32: float16 ends at 65504, which a loss scaled by a ``GradScaler`` exceeds. A batch that
-lacks a class gives 0 with a zero gradient. Where ``torch.distributed`` is initialised, the loss is that of the global
-batch, and its gradient is scaled so that DistributedDataParallel's average is the gradient of the global batch; every
-process must then call it. ``across_processes=False`` keeps to the local batch.
+Labels are 0/1 (or -1/1) of any dtype, logits have any floating dtype, both of shape ``(n,)`` or ``(n, 1)``. The loss of
+logits in half precision is a float32: a loss scaled by a ``GradScaler`` exceeds 65504, the largest float16. A batch
+that lacks a class gives 0 with a zero gradient. If ``torch.distributed`` is initialised, every process must call the
+loss: it returns the loss of the global batch, with a gradient whose average by DistributedDataParallel is the gradient
+of the global batch. ``across_processes=False`` uses the local batch only.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class TPAUCLoss(nn.Module):
 
         R = 1/(n+ n-) sum_ij psi+(h_i) psi-(h_j) l(1 - h_i - h_j)
 
-    Scores pushed to one side make the weights of a whole class small, and with them R, whatever the ranking. With
+    If all scores move to one side, the weights of a whole class vanish and R tends to 0, whatever the ranking. With
     ``normalize=True`` the loss is instead the mean of the pair loss under the weights,
 
         R / (P0 N0),        P0 = mean of psi+ over the positives, N0 = mean of psi- over the negatives
 
-    which small weights cannot lower. It goes from the risk of the whole AUC, with uniform weights, to that of the
-    hardest examples as the weighting sharpens.
+    which small weights cannot lower. With uniform weights this is the AUC risk; as the weighting gets sharper, it tends
+    to the risk of the hardest examples.
 
     Parameters
     ----------
@@ -54,15 +54,15 @@ class TPAUCLoss(nn.Module):
         Pair loss ``l``: "square", "exponential", "logistic", "hinge", "squared_hinge", an object such as
         ``Hinge(margin=0.5)``, or an elementwise function of the margin.
     scores : {"sigmoid", "logit"}, default="sigmoid"
-        What the margin is a difference of: sigmoid scores, as in the paper, or the logits themselves.
+        Margins are differences of sigmoid scores, as in the paper, or of logits.
     normalize : bool, default=False
-        Divide by the mean weights of both classes. Weights of `Polynomial` and `Exponential` are taken relative to the
-        hardest example of the class, so logits of any size are safe. If a function given as ``psi`` is 0 for a whole
-        class, the examples of that class weigh the same. `Anchored` weights have a mean of 1 as they are.
+        Divide by the mean weights of both classes. The weights of `Polynomial` and `Exponential` are computed relative
+        to the hardest example of the class, so logits of any size are safe. If a user's ``psi`` is 0 for a whole class,
+        the examples of that class get equal weights. `Anchored` weights always have a mean of 1.
     detach_weights : bool, default=False
         Treat the weights as constants in the gradient.
     across_processes : bool, default=True
-        Whether the batch is that of all processes together.
+        Whether pairs are formed from the examples of all processes.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class TPAUCLoss(nn.Module):
     >>> round(loss.item(), 4), logits.grad.shape
     (0.4015, torch.Size([4]))
     >>> printed, normalised = (TPAUCLoss(Polynomial(3.0), normalize=flag) for flag in (False, True))
-    >>> [round(loss(logits + 20, labels).item(), 4) for loss in (printed, normalised)]  # all on one side
+    >>> [round(loss(logits + 20, labels).item(), 4) for loss in (printed, normalised)]  # all scores near 1
     [0.0, 1.0]
     """
 
@@ -102,7 +102,7 @@ class TPAUCLoss(nn.Module):
         )
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Return the risk, a tensor of shape () of at least float32."""
+        """Return the risk, a tensor of shape (), at least float32."""
         flat_logits, y = check_logits_and_labels(logits, labels)
         return pair_risk(flat_logits, y, self.objective)
 
@@ -111,7 +111,7 @@ class TPAUCLoss(nn.Module):
 
 
 class SquareAUCLoss(TPAUCLoss):
-    """The square surrogate of the whole AUC: `TPAUCLoss` with `Uniform` on both sides.
+    """The square surrogate of the whole AUC: `TPAUCLoss` with `Uniform` weights for both classes.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class WarmUp(nn.Module):
     first, then : nn.Module
         Losses called as ``loss(logits, labels)``.
     epochs : int
-        How many epochs use ``first``. 0 uses ``then`` from the start.
+        Number of epochs with ``first``; 0 means ``then`` from the start.
 
     Examples
     --------
@@ -152,12 +152,12 @@ class WarmUp(nn.Module):
         self._epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch begins, counted from 0; handed on to losses inside that want to know."""
+        """Set the current epoch, counted from 0, here and in the two losses if they have this method."""
         self._epoch = check_count(epoch, "epoch", at_least=0)
         for loss in (self.first, self.then):
-            tell = getattr(loss, "set_epoch", None)
-            if callable(tell):
-                tell(epoch)
+            set_epoch = getattr(loss, "set_epoch", None)
+            if callable(set_epoch):
+                set_epoch(epoch)
 
     @property
     def current(self) -> nn.Module:
@@ -170,16 +170,34 @@ class WarmUp(nn.Module):
         return value
 
     def get_extra_state(self) -> dict[str, int]:
-        """Return the epoch, so that a resumed run is in the right phase."""
+        """Return the epoch, which determines the current loss of a resumed run."""
         return {"epoch": self._epoch}
 
     def set_extra_state(self, state: dict[str, int]) -> None:
-        """Go on in the epoch of a saved state."""
+        """Restore the epoch of a saved state."""
         self._epoch = check_count(state["epoch"], "epoch", at_least=0)
 
 
+def class_weightings(loss: nn.Module) -> tuple[Weighting, Weighting]:
+    """Return the weightings of positives and of negatives in ``loss``, in its second phase if it is a `WarmUp`.
+
+    A loss without weightings, such as cross-entropy, counts as `Uniform`.
+
+    Examples
+    --------
+    >>> class_weightings(WarmUp(SquareAUCLoss(), TPAUCLoss(Uniform(), torch.sqrt), epochs=2))[0]
+    Uniform()
+    """
+    if isinstance(loss, WarmUp):
+        return class_weightings(loss.then)
+    objective = getattr(loss, "objective", None)
+    if isinstance(objective, PairObjective):
+        return objective.positive, objective.negative
+    return Uniform(), Uniform()
+
+
 class EmpiricalRisks(NamedTuple):
-    """The three risks of the paper's bound figures, each a mean over all ``n+ n-`` pairs."""
+    """Three risks that the paper's bounds compare, each a mean over all ``n+ n-`` pairs."""
 
     relaxed: float
     truncated: float
@@ -198,10 +216,10 @@ def empirical_risks(
     surrogate: SurrogateLike = "square",
     across_processes: bool = True,
 ) -> EmpiricalRisks:
-    """Return the relaxed, the truncated surrogate and the 0-1 risk of a batch or data set.
+    """Return the relaxed risk, the truncated surrogate risk and the 0-1 risk of a batch or data set.
 
-    ``relaxed`` is `TPAUCLoss`; ``truncated`` sums the surrogate over the pairs of the region alone; ``zero_one`` is
-    ``1 - TPAUC`` in the same unit. All three are divided by ``n+ n-``, as in the paper's Proposition 2, which gives
+    ``relaxed`` is `TPAUCLoss`; ``truncated`` sums the surrogate over the pairs of the region only; ``zero_one`` counts
+    the wrong pairs of the region. All three are divided by ``n+ n-``, as in the paper's Proposition 2, which gives
     conditions for ``relaxed >= truncated``; an upper-bound surrogate gives ``truncated >= zero_one``.
 
     Parameters

@@ -5,8 +5,8 @@ the paper's Proposition 3 each weighting belongs to a penalty on the weights,
 
     psi(t) = argmax over v in [0, 1] of  v * t - phi(v),     psi = (phi')^-1,     phi = integral of psi^-1,
 
-so either one may be given: `Weighting.from_function` takes psi, `Weighting.from_penalty` takes phi, and the other is
-found numerically (`tpauc.losses.duality`).
+so a user may give either: `Weighting.from_function` takes psi, `Weighting.from_penalty` takes phi, and
+`tpauc.losses.duality` computes the other.
 
 | class | psi(t) | phi(v) |
 | --- | --- | --- |
@@ -18,7 +18,6 @@ found numerically (`tpauc.losses.duality`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -34,14 +33,13 @@ from tpauc.losses.duality import (
     legendre_penalty,
     weight_from_penalty,
 )
+from tpauc.losses.duality import TensorFunction as TensorFunction
 
-TensorFunction = Callable[[torch.Tensor], torch.Tensor]
-
-_NEARLY_NOTHING = 2.0**30  # times the smallest normal number: 1e-29 in float32, whose inverse may still be multiplied
+_LEAST_WEIGHT = 2.0**30  # times the smallest normal number: 1e-29 in float32, whose inverse is far from overflow
 
 
 class Weighting(ABC):
-    """How much each example of a class counts. A function of its hardness, or of its rank in the class.
+    """The weights of the examples of a class, by their hardness or by their rank in the class.
 
     Examples
     --------
@@ -54,27 +52,27 @@ class Weighting(ABC):
         """Return the weights of examples, with their derivative in the hardness logit."""
 
     def weigh_relative(self, hardness: Hardness, hardest: torch.Tensor) -> Weights:
-        """Return the weights of examples up to one factor per class, for weighted means: they are not all 0 in a class.
+        """Return the weights up to one factor per class, for weighted means; the weights of a class are never all 0.
 
-        Here the weights themselves, plus a number too small to change any but a whole class of zeros, whose examples
-        then weigh the same. A weighting whose logarithm is known returns ``psi(t) / psi(hardest t)`` instead.
+        The default adds a tiny number to every weight, so that a class whose weights are all 0 gets equal weights. A
+        weighting with a known logarithm returns ``psi(t) / psi(hardest t)``.
 
         Parameters
         ----------
         hardness : Hardness
-            Of the examples.
+            Hardness of the examples.
         hardest : Tensor of shape (n,)
-            For each example, the largest hardness logit in its class.
+            The largest hardness logit in the class of each example.
         """
         weights = self.weigh(hardness)
-        return weights._replace(value=weights.value + _NEARLY_NOTHING * torch.finfo(weights.value.dtype).tiny)
+        return weights._replace(value=weights.value + _LEAST_WEIGHT * torch.finfo(weights.value.dtype).tiny)
 
     def for_positives(self) -> Weighting:
-        """Return the weighting of the positive class; the same one unless a class says otherwise."""
+        """Return the weighting of the positives; by default this one."""
         return self
 
     def for_negatives(self) -> Weighting:
-        """Return the weighting of the negative class; the same one unless a class says otherwise."""
+        """Return the weighting of the negatives; by default this one."""
         return self
 
     @staticmethod
@@ -120,21 +118,21 @@ class WeightingFunction(Weighting):
         return invert_increasing(self, weight)
 
     def weigh(self, hardness: Hardness) -> Weights:
-        """Return ``psi(t)`` with its derivative in the hardness logit; here by automatic differentiation of psi."""
+        """Return ``psi(t)`` with its derivative in the hardness logit, by default through automatic differentiation."""
         with torch.no_grad():
             weight = self(hardness.value)
         if weight.shape != hardness.value.shape:
             raise ValueError(
-                f"a weighting must return one weight an example: given shape {tuple(hardness.value.shape)}, "
+                f"a weighting must return one weight per example: given shape {tuple(hardness.value.shape)}, "
                 f"it returned {tuple(weight.shape)}"
             )
         (slope,) = derivatives(self, hardness.value, order=1)
-        # dt/du = t (1 - t): an infinite slope at either end, as the square root has at 0, meets a zero there.
+        # dt/du = t (1 - t) is 0 at both ends, where psi may have an infinite slope, like the square root at 0.
         bend = (slope * hardness.value).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
         return Weights(weight, bend=bend)
 
     def calibration(self) -> Calibration:
-        """Report the paper's conditions on a calibrated weighting function, and which of them fail.
+        """Return which of the paper's conditions on a calibrated weighting function hold.
 
         Examples
         --------
@@ -157,8 +155,8 @@ class Polynomial(WeightingFunction):
     Parameters
     ----------
     gamma : float
-        Above 1. Calibrated (strictly concave) for ``gamma > 2``; convex weightings are allowed, and reported by
-        `Weighting.calibration`. The paper's tables give the exponent ``1/(gamma-1)``: see `from_exponent`.
+        Above 1. Calibrated (strictly concave) for ``gamma > 2``; convex weightings are allowed, and `calibration`
+        reports them. The paper's tables give the exponent ``1/(gamma-1)``: see `from_exponent`.
 
     Examples
     --------
@@ -175,7 +173,7 @@ class Polynomial(WeightingFunction):
 
     @classmethod
     def from_exponent(cls, exponent: float) -> Polynomial:
-        """Return the weighting ``t^exponent``, that is ``gamma = 1 + 1/exponent``.
+        """Return the weighting ``t^exponent``, with ``gamma = 1 + 1/exponent``.
 
         Examples
         --------
@@ -202,7 +200,7 @@ class Polynomial(WeightingFunction):
         return Calibration(smooth=True, increasing=True, concave=self.gamma > 2.0)
 
     def weigh(self, hardness: Hardness) -> Weights:
-        # From the logit: sigmoid(-200) is 0 in float32, yet with exponent 0.01 its weight is exp(-2).
+        # Computed from the logit: sigmoid(-200) is 0 in float32, but with exponent 0.01 its weight is exp(-2).
         exponent = constant(self.exponent, hardness.logit)
         return Weights(log_sigmoid(hardness.logit).mul_(exponent).exp_(), elasticity=self.exponent)
 
@@ -219,7 +217,7 @@ class Exponential(WeightingFunction):
     Parameters
     ----------
     gamma : float
-        Above 0; calibrated for every such value. Its largest weight is ``1 - exp(-gamma)``, not 1.
+        Above 0; always calibrated. The largest weight is ``1 - exp(-gamma)``, not 1.
 
     Examples
     --------
@@ -243,32 +241,32 @@ class Exponential(WeightingFunction):
         return -torch.log1p(-weight) / self.gamma
 
     def calibration(self) -> Calibration:
-        # Known in closed form; on a grid the slope gamma * exp(-gamma) would underflow for a large gamma.
+        # In closed form; on a grid the slope gamma * exp(-gamma) would underflow for a large gamma.
         return Calibration(smooth=True, increasing=True, concave=True)
 
     def weigh(self, hardness: Hardness) -> Weights:
         scaled = hardness.value * constant(self.gamma, hardness.value)
-        lost = torch.neg(scaled).expm1_()  # exp(-gamma t) - 1
-        bend = torch.addcmul(scaled, scaled, lost)
-        return Weights(lost.neg_(), bend=bend)
+        negative = torch.neg(scaled).expm1_()  # exp(-gamma t) - 1
+        bend = torch.addcmul(scaled, scaled, negative)
+        return Weights(negative.neg_(), bend=bend)
 
     def weigh_relative(self, hardness: Hardness, hardest: torch.Tensor) -> Weights:
-        # psi(t) = gamma t c(gamma t) with c(s) = (1 - exp(-s)) / s: the quotient of two t is finite where t underflows.
+        # psi(t) = gamma t c(gamma t) with c(s) = (1 - exp(-s)) / s; the ratio of two t is finite even if t underflows.
         scaled = self.gamma * hardness.value
-        shrunk, shrunk_hardest = _relative_growth(scaled), _relative_growth(self.gamma * torch.sigmoid(hardest))
+        factor = _exponential_mean(scaled)
         log_ratio = log_sigmoid(hardness.logit).sub_(log_sigmoid(hardest))
-        value = log_ratio.exp_().mul_(shrunk).div_(shrunk_hardest)
-        return Weights(value, bend=value * torch.exp(-scaled) / shrunk)  # d log psi / d log t = exp(-s) / c(s)
+        value = log_ratio.exp_().mul_(factor).div_(_exponential_mean(self.gamma * torch.sigmoid(hardest)))
+        return Weights(value, bend=value * torch.exp(-scaled) / factor)  # d log psi / d log t = exp(-s) / c(s)
 
 
-def _relative_growth(scaled: torch.Tensor) -> torch.Tensor:
-    """Return ``(1 - exp(-s)) / s``, 1 at 0."""
+def _exponential_mean(scaled: torch.Tensor) -> torch.Tensor:
+    """Return ``(1 - exp(-s)) / s``, the mean of ``exp(-x)`` over [0, s]; 1 at 0."""
     return torch.where(scaled > 0.0, -torch.expm1(-scaled) / scaled, 1.0)
 
 
 @dataclass(frozen=True)
 class Uniform(WeightingFunction):
-    """``psi = 1``: every example counts alike. On both sides it gives AUC, on the positive side alone OPAUC.
+    """``psi = 1``: equal weights. For both classes this gives the AUC risk, for the positives only the OPAUC risk.
 
     Examples
     --------
@@ -314,7 +312,7 @@ class FromPenalty(WeightingFunction):
         return weight_from_penalty(self.phi, hardness)
 
     def penalty(self, weight: torch.Tensor) -> torch.Tensor:
-        """Return ``phi(weight)`` as it was given: ``phi(psi(0))`` need not be 0, as a constant moves no weight."""
+        """Return the user's ``phi(weight)``; ``phi(psi(0))`` need not be 0, as a constant does not change psi."""
         return self.phi(weight)
 
     def calibration(self) -> Calibration:
@@ -322,7 +320,7 @@ class FromPenalty(WeightingFunction):
 
 
 def as_weighting(weighting: Weighting | TensorFunction, name: str = "weighting") -> Weighting:
-    """Return a `Weighting`; a plain function is taken as psi."""
+    """Return a `Weighting`; a plain function is psi."""
     if isinstance(weighting, Weighting):
         return weighting
     if isinstance(weighting, type) or not callable(weighting):

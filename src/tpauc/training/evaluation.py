@@ -13,10 +13,8 @@ import torch.distributed as dist
 from torch import nn
 
 from tpauc._validation import BoolArray, check_count, check_labels_and_scores, check_logit_count, check_module
-from tpauc.losses._objective import PairObjective
 from tpauc.losses.distributed import gather_columns
-from tpauc.losses.tpauc_loss import WarmUp, empirical_risks
-from tpauc.losses.weighting import Uniform, Weighting
+from tpauc.losses.tpauc_loss import class_weightings, empirical_risks
 from tpauc.metrics.area import area_in_region
 from tpauc.region import Region
 from tpauc.training.config import TrainConfig
@@ -187,18 +185,10 @@ def measure(scores: torch.Tensor, positive: BoolArray, loss: nn.Module, region: 
     risks = empirical_risks(
         scores,
         torch.from_numpy(positive),
-        *_weightings(loss),
+        *class_weightings(loss),
         alpha=region.alpha,
         beta=region.beta,
         across_processes=False,
     )
     measured = asdict(Evaluation.of(positive, scores.numpy(), region))
     return {**measured, **{f"{name}_risk": value for name, value in risks._asdict().items()}}
-
-
-def _weightings(loss: nn.Module) -> tuple[Weighting, Weighting]:
-    trained = loss.then if isinstance(loss, WarmUp) else loss
-    objective = getattr(trained, "objective", None)
-    if isinstance(objective, PairObjective):
-        return objective.positive, objective.negative
-    return Uniform(), Uniform()
