@@ -171,6 +171,78 @@ def test_bad_labels(labels, message):
 
 
 @pytest.mark.parametrize(
+    ("labels", "pos_label", "positive"),
+    [
+        (["ok", "fraud", "ok"], "fraud", [False, True, False]),
+        (["ok", "fraud", "ok"], "ok", [True, False, True]),
+        (["ok", "fraud", "ok"], np.str_("ok"), [True, False, True]),
+        (np.array(["ok", "fraud"], dtype=object), "fraud", [False, True]),
+        ([b"ok", b"fraud"], b"fraud", [False, True]),
+        ([1, 2, 2], 2, [False, True, True]),
+        ([1.5, 2.5], 1.5, [True, False]),
+        ([0, 1], 0, [True, False]),
+        ([0, 1], True, [False, True]),
+        ([-1, 1], -1, [True, False]),
+        ([True, False], False, [False, True]),
+        ([True, False], 1, [True, False]),
+        (["ok", "ok"], "ok", [True, True]),
+        (["ok", "ok"], "fraud", [False, False]),  # whether both classes are needed is for others to say
+        (["nan", "ok"], "ok", [False, True]),  # text, not a missing value
+        ([], "fraud", []),
+    ],
+)
+def test_the_positive_label_can_be_named(labels, pos_label, positive):
+    found = check_labels(labels, "target", pos_label)
+    assert found.dtype == np.bool_
+    assert found.tolist() == positive
+
+
+@pytest.mark.parametrize(
+    ("labels", "pos_label", "message"),
+    [
+        (["ok", "fraud"], "fruad", "pos_label='fruad' is not among the labels of target, which are 'fraud', 'ok'"),
+        ([1, 2], "1", "pos_label='1' is not among the labels of target, which are 1, 2"),
+        (["1", "2"], 1, "pos_label=1 is not among the labels of target, which are '1', '2'"),
+        ([0, 1, 2], 1, "target must hold pos_label=1 and one other label, found 0, 1, 2"),
+        (range(9), 1, r"target must hold pos_label=1 and one other label, found 0, 1, 2, 3, 4, \.\.\."),
+        ([1.0, math.nan], 1, r"target must hold pos_label=1 and one other label, found 1\.0, nan"),
+        (np.array(["ok", None], dtype=object), "ok", "target must hold pos_label='ok' and one other .* 'ok', None"),
+    ],
+)
+def test_bad_labels_for_a_named_positive_one(labels, pos_label, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        check_labels(labels, "target", pos_label)
+
+
+@pytest.mark.parametrize("pos_label", [["ok"], ("ok",), {"ok"}, np.array(["ok"])])
+def test_the_positive_label_is_a_single_one(pos_label):
+    with pytest.raises(TypeError, match=r"^pos_label must be a single label, got "):
+        check_labels(["ok", "fraud"], pos_label=pos_label)
+
+
+@pytest.mark.parametrize(
+    ("labels", "ending"),
+    [
+        (["ok", "fraud"], "; of 'fraud' and 'ok' name the positive label, pos_label='fraud' or pos_label='ok', or"),
+        (
+            np.array(["ok", "fraud"], dtype=object),
+            "; of 'ok' and 'fraud' name .* pos_label='ok' or pos_label='fraud', or",
+        ),
+        ([1, 2], "; of 1 and 2 name the positive label, pos_label=1 or pos_label=2, or turn them into 0 and 1$"),
+    ],
+)
+def test_two_other_labels_ask_for_the_positive_one(labels, ending):
+    with pytest.raises(ValueError, match=f"^target must hold .*{ending}"):
+        check_labels(labels, "target")
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "c"], ["a"], [0, 2, 3], [5, 5], [0, math.nan], [None, "a"]])
+def test_labels_that_are_not_two_are_not_asked_about(labels):
+    with pytest.raises(ValueError, match=r"^target must hold ((?!pos_label).)*$"):
+        check_labels(labels, "target")
+
+
+@pytest.mark.parametrize(
     ("given_dtype", "kept"),
     [
         *((np.float32, np.float32), (np.float64, np.float64), (np.float16, np.float64)),
@@ -236,6 +308,7 @@ def test_labels_and_scores():
     positive, scores = check_labels_and_scores([-1, 1], [2, 1])
     assert positive.tolist() == [False, True]
     assert scores.tolist() == [2.0, 1.0]
+    assert check_labels_and_scores(["a", "b"], [2, 1], pos_label="a")[0].tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
