@@ -14,6 +14,7 @@ import torch
 from tpauc._validation import (
     check_choice,
     check_count,
+    check_groups,
     check_labels,
     check_labels_and_scores,
     check_logits_and_labels,
@@ -21,6 +22,7 @@ from tpauc._validation import (
     check_number,
     check_open_share,
     check_positive,
+    check_row_counts,
     check_same_length,
     check_sample_weight,
     check_scores,
@@ -325,6 +327,60 @@ def test_labels_and_scores():
 def test_bad_labels_and_scores(y, s, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         check_labels_and_scores(y, s, score_name="score_b")
+
+
+BOTH_CLASSES = np.array([True, False, True, False])
+
+
+@pytest.mark.parametrize("weight", [[1, 2, 0, 3], [1.0, 2.0, 0.0, 3.0], np.array([1, 2, 0, 3], dtype=np.uint8)])
+def test_whole_weights_are_counts_of_rows(weight):
+    counts = check_row_counts(weight, BOTH_CLASSES)
+    assert counts.dtype == np.int64
+    assert counts.tolist() == [1, 2, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ([1, 0.5, 1, 2.5], r"sample_weight must hold whole numbers here, .* found 0\.5 at position 1; "),
+        ([2.0**53, 1, 2, 1], r"sample_weight must stand for at most 2\*\*53 rows, found 9\.0072e\+15"),
+        ([1, -1, 1, 1], "sample_weight must not be negative, found -1"),
+        ([0, 1, 0, 1], "sample_weight is zero for every positive example"),
+        ([1, 1, 1], "y_true and sample_weight must have equal length, got 4 and 3"),
+    ],
+)
+def test_weights_that_are_no_counts(weight, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        check_row_counts(weight, BOTH_CLASSES)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        *([4, 9, 9, 4], ["a", "b", "b", "a"], [0.5, 1.5, 1.5, 0.5], [True, False, False, True]),
+        *([["x"], ["y"], ["y"], ["x"]], np.array(["x", 7, 7, "x"], dtype=object)),
+    ],
+)
+def test_groups_are_numbered(groups):
+    codes = check_groups(groups, BOTH_CLASSES)
+    assert sorted(set(codes.tolist())) == [0, 1]
+    assert codes[0] == codes[3] != codes[1] == codes[2]
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([1, 2, 3], "y_true and groups must have equal length, got 4 and 3"),
+        ([1, 2, math.nan, 3], "groups must name the group of every row, found nan"),
+        (np.array(["a", "b", None, "c"], dtype=object), "groups must name the group of every row, found None"),
+        ([[1, 2]] * 4, r"groups must be one-dimensional, got shape \(4, 2\)"),
+        ([1, 2, 1, 3], "groups must hold at least 2 groups with a positive row"),
+        ([1, 2, 3, 2], "groups must hold at least 2 groups with a negative row"),
+    ],
+)
+def test_bad_groups(groups, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        check_groups(groups, BOTH_CLASSES)
 
 
 def test_same_length():

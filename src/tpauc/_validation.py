@@ -289,6 +289,35 @@ def check_sample_weight(sample_weight: npt.ArrayLike, positive: BoolArray) -> Fl
     return weight
 
 
+def check_row_counts(sample_weight: npt.ArrayLike, positive: BoolArray) -> npt.NDArray[np.int64]:
+    """Return weights that stand for repeated rows, as whole numbers; what counts rows has no meaning for others."""
+    weight = check_sample_weight(sample_weight, positive)
+    fractions = np.flatnonzero(weight != np.floor(weight))
+    if fractions.size:
+        raise ValueError(
+            "sample_weight must hold whole numbers here, which stand for repeated rows, found "
+            f"{weight[fractions[0]]:g} at position {fractions[0]}; the uncertainty of other weights is not defined"
+        )
+    if weight.sum() > 2.0**53:
+        raise ValueError(f"sample_weight must stand for at most 2**53 rows, found {weight.sum():g}")
+    return weight.astype(np.int64)
+
+
+def check_groups(groups: npt.ArrayLike, positive: BoolArray) -> npt.NDArray[np.intp]:
+    """Return the number of the group of each row, from 0 on; both classes must have rows in at least two groups."""
+    names = _as_column(groups, "groups")
+    check_same_length("y_true", positive, "groups", names)
+    missing = [label for label in _distinct(names) if _is_missing(label)]
+    if missing:
+        raise ValueError(f"groups must name the group of every row, found {missing[0]!r}")
+    numbers = {name: number for number, name in enumerate(_distinct(names))}
+    codes = np.array([numbers[name] for name in names.tolist()], dtype=np.intp)
+    for side, of_class in ((positive, "positive"), (~positive, "negative")):
+        if np.unique(codes[side]).size < 2:
+            raise ValueError(f"groups must hold at least 2 groups with a {of_class} row, or none shows their spread")
+    return codes
+
+
 def check_both_classes(positive: BoolArray, name: str) -> tuple[int, int]:
     """Return the numbers of positives and negatives, each at least 1."""
     n_positive = int(np.count_nonzero(positive))
