@@ -14,6 +14,7 @@ import torch
 from tpauc._validation import (
     check_choice,
     check_count,
+    check_groups,
     check_labels,
     check_labels_and_scores,
     check_logits_and_labels,
@@ -21,6 +22,7 @@ from tpauc._validation import (
     check_number,
     check_open_share,
     check_positive,
+    check_row_counts,
     check_same_length,
     check_sample_weight,
     check_scores,
@@ -171,6 +173,78 @@ def test_bad_labels(labels, message):
 
 
 @pytest.mark.parametrize(
+    ("labels", "pos_label", "positive"),
+    [
+        (["ok", "fraud", "ok"], "fraud", [False, True, False]),
+        (["ok", "fraud", "ok"], "ok", [True, False, True]),
+        (["ok", "fraud", "ok"], np.str_("ok"), [True, False, True]),
+        (np.array(["ok", "fraud"], dtype=object), "fraud", [False, True]),
+        ([b"ok", b"fraud"], b"fraud", [False, True]),
+        ([1, 2, 2], 2, [False, True, True]),
+        ([1.5, 2.5], 1.5, [True, False]),
+        ([0, 1], 0, [True, False]),
+        ([0, 1], True, [False, True]),
+        ([-1, 1], -1, [True, False]),
+        ([True, False], False, [False, True]),
+        ([True, False], 1, [True, False]),
+        (["ok", "ok"], "ok", [True, True]),
+        (["ok", "ok"], "fraud", [False, False]),  # whether both classes are needed is for others to say
+        (["nan", "ok"], "ok", [False, True]),  # text, not a missing value
+        ([], "fraud", []),
+    ],
+)
+def test_the_positive_label_can_be_named(labels, pos_label, positive):
+    found = check_labels(labels, "target", pos_label)
+    assert found.dtype == np.bool_
+    assert found.tolist() == positive
+
+
+@pytest.mark.parametrize(
+    ("labels", "pos_label", "message"),
+    [
+        (["ok", "fraud"], "fruad", "pos_label='fruad' is not among the labels of target, which are 'fraud', 'ok'"),
+        ([1, 2], "1", "pos_label='1' is not among the labels of target, which are 1, 2"),
+        (["1", "2"], 1, "pos_label=1 is not among the labels of target, which are '1', '2'"),
+        ([0, 1, 2], 1, "target must hold pos_label=1 and one other label, found 0, 1, 2"),
+        (range(9), 1, r"target must hold pos_label=1 and one other label, found 0, 1, 2, 3, 4, \.\.\."),
+        ([1.0, math.nan], 1, r"target must hold pos_label=1 and one other label, found 1\.0, nan"),
+        (np.array(["ok", None], dtype=object), "ok", "target must hold pos_label='ok' and one other .* 'ok', None"),
+    ],
+)
+def test_bad_labels_for_a_named_positive_one(labels, pos_label, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        check_labels(labels, "target", pos_label)
+
+
+@pytest.mark.parametrize("pos_label", [["ok"], ("ok",), {"ok"}, np.array(["ok"])])
+def test_the_positive_label_is_a_single_one(pos_label):
+    with pytest.raises(TypeError, match=r"^pos_label must be a single label, got "):
+        check_labels(["ok", "fraud"], pos_label=pos_label)
+
+
+@pytest.mark.parametrize(
+    ("labels", "ending"),
+    [
+        (["ok", "fraud"], "; of 'fraud' and 'ok' name the positive label, pos_label='fraud' or pos_label='ok', or"),
+        (
+            np.array(["ok", "fraud"], dtype=object),
+            "; of 'ok' and 'fraud' name .* pos_label='ok' or pos_label='fraud', or",
+        ),
+        ([1, 2], "; of 1 and 2 name the positive label, pos_label=1 or pos_label=2, or turn them into 0 and 1$"),
+    ],
+)
+def test_two_other_labels_ask_for_the_positive_one(labels, ending):
+    with pytest.raises(ValueError, match=f"^target must hold .*{ending}"):
+        check_labels(labels, "target")
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "c"], ["a"], [0, 2, 3], [5, 5], [0, math.nan], [None, "a"]])
+def test_labels_that_are_not_two_are_not_asked_about(labels):
+    with pytest.raises(ValueError, match=r"^target must hold ((?!pos_label).)*$"):
+        check_labels(labels, "target")
+
+
+@pytest.mark.parametrize(
     ("given_dtype", "kept"),
     [
         *((np.float32, np.float32), (np.float64, np.float64), (np.float16, np.float64)),
@@ -236,6 +310,7 @@ def test_labels_and_scores():
     positive, scores = check_labels_and_scores([-1, 1], [2, 1])
     assert positive.tolist() == [False, True]
     assert scores.tolist() == [2.0, 1.0]
+    assert check_labels_and_scores(["a", "b"], [2, 1], pos_label="a")[0].tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -252,6 +327,60 @@ def test_labels_and_scores():
 def test_bad_labels_and_scores(y, s, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         check_labels_and_scores(y, s, score_name="score_b")
+
+
+BOTH_CLASSES = np.array([True, False, True, False])
+
+
+@pytest.mark.parametrize("weight", [[1, 2, 0, 3], [1.0, 2.0, 0.0, 3.0], np.array([1, 2, 0, 3], dtype=np.uint8)])
+def test_whole_weights_are_counts_of_rows(weight):
+    counts = check_row_counts(weight, BOTH_CLASSES)
+    assert counts.dtype == np.int64
+    assert counts.tolist() == [1, 2, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ([1, 0.5, 1, 2.5], r"sample_weight must hold whole numbers here, .* found 0\.5 at position 1; "),
+        ([2.0**53, 1, 2, 1], r"sample_weight must stand for at most 2\*\*53 rows, found 9\.0072e\+15"),
+        ([1, -1, 1, 1], "sample_weight must not be negative, found -1"),
+        ([0, 1, 0, 1], "sample_weight is zero for every positive example"),
+        ([1, 1, 1], "y_true and sample_weight must have equal length, got 4 and 3"),
+    ],
+)
+def test_weights_that_are_no_counts(weight, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        check_row_counts(weight, BOTH_CLASSES)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        *([4, 9, 9, 4], ["a", "b", "b", "a"], [0.5, 1.5, 1.5, 0.5], [True, False, False, True]),
+        *([["x"], ["y"], ["y"], ["x"]], np.array(["x", 7, 7, "x"], dtype=object)),
+    ],
+)
+def test_groups_are_numbered(groups):
+    codes = check_groups(groups, BOTH_CLASSES)
+    assert sorted(set(codes.tolist())) == [0, 1]
+    assert codes[0] == codes[3] != codes[1] == codes[2]
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([1, 2, 3], "y_true and groups must have equal length, got 4 and 3"),
+        ([1, 2, math.nan, 3], "groups must name the group of every row, found nan"),
+        (np.array(["a", "b", None, "c"], dtype=object), "groups must name the group of every row, found None"),
+        ([[1, 2]] * 4, r"groups must be one-dimensional, got shape \(4, 2\)"),
+        ([1, 2, 1, 3], "groups must hold at least 2 groups with a positive row"),
+        ([1, 2, 3, 2], "groups must hold at least 2 groups with a negative row"),
+    ],
+)
+def test_bad_groups(groups, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        check_groups(groups, BOTH_CLASSES)
 
 
 def test_same_length():

@@ -166,13 +166,21 @@ def _as_column(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def check_labels(y_true: npt.ArrayLike, name: str = "y_true") -> BoolArray:
-    """Return labels 0/1 or -1/1 of any numeric type as booleans, ``True`` for the positive class."""
+def check_labels(y_true: npt.ArrayLike, name: str = "y_true", pos_label: Any = None) -> BoolArray:
+    """Return two-class labels as booleans, ``True`` for the positive class.
+
+    Without ``pos_label`` the labels are 0/1 or -1/1 of any numeric type, or booleans. With it they may be anything:
+    rows equal to ``pos_label`` are positive, and all others must hold one and the same label.
+    """
     labels = _as_column(y_true, name)
+    if pos_label is not None:
+        return _equal_to_label(labels, name, pos_label)
     if labels.dtype == np.bool_:
         return labels
     if labels.dtype.kind not in "iuf":
-        raise ValueError(f"{name} must hold 0/1 or -1/1 as numbers or booleans, got dtype {labels.dtype}")
+        raise ValueError(
+            f"{name} must hold 0/1 or -1/1 as numbers or booleans, got dtype {labels.dtype}{_label_choice(labels)}"
+        )
     if labels.size == 0:
         return labels.astype(np.bool_)
     positive: BoolArray = labels > 0
@@ -181,11 +189,48 @@ def check_labels(y_true: npt.ArrayLike, name: str = "y_true") -> BoolArray:
         labels.min() >= 0 or np.count_nonzero(labels == -1) == np.count_nonzero(~positive)
     ):
         return positive
-    raise ValueError(f"{name} must hold only 0/1 or only -1/1, found the values {_first_five(np.unique(labels))}")
+    shown = _first_five(np.unique(labels))
+    raise ValueError(f"{name} must hold only 0/1 or only -1/1, found the values {shown}{_label_choice(labels)}")
 
 
 def _first_five(values: npt.NDArray[Any] | torch.Tensor) -> str:
     return ", ".join(f"{value:g}" for value in values[:5].tolist()) + (", ..." if len(values) > 5 else "")
+
+
+def _equal_to_label(labels: npt.NDArray[Any], name: str, pos_label: Any) -> BoolArray:
+    """Return which labels equal ``pos_label``, if all others are the same."""
+    if not np.isscalar(pos_label):
+        raise TypeError(f"pos_label must be a single label, got {pos_label!r}")
+    # NumPy compares text with numbers in ways that depend on its version.
+    comparable = labels.dtype.kind == "O" or (labels.dtype.kind in "US") == isinstance(pos_label, str | bytes)
+    positive = np.asarray(labels == pos_label, dtype=np.bool_) if comparable else np.zeros(labels.shape, np.bool_)
+    others = labels[~positive]
+    # NaN differs from itself, so that missing labels are never the negative class.
+    if others.size == 0 or (not _is_missing(others[0]) and bool(np.all(others == others[0]))):
+        return positive
+    found = _distinct(labels)
+    shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
+    if not positive.any():
+        raise ValueError(f"pos_label={pos_label!r} is not among the labels of {name}, which are {shown}")
+    raise ValueError(f"{name} must hold pos_label={pos_label!r} and one other label, found {shown}")
+
+
+def _label_choice(labels: npt.NDArray[Any]) -> str:
+    """Return the end of an error that says how to name the positive one of two labels; empty if they are not two."""
+    found = _distinct(labels)
+    if len(found) != 2 or any(map(_is_missing, found)):
+        return ""
+    choices = " or ".join(f"pos_label={label!r}" for label in found)
+    return f"; of {found[0]!r} and {found[1]!r} name the positive label, {choices}, or turn them into 0 and 1"
+
+
+def _distinct(labels: npt.NDArray[Any]) -> list[Any]:
+    """Return the distinct labels, in order if they have one."""
+    return list(dict.fromkeys(labels.tolist())) if labels.dtype.kind == "O" else list(np.unique(labels).tolist())
+
+
+def _is_missing(label: Any) -> bool:
+    return not isinstance(label, str) and str(label).lower() in {"nan", "none", "nat", "<na>"}
 
 
 def check_scores(y_score: npt.ArrayLike, name: str = "y_score") -> FloatArray:
@@ -219,10 +264,10 @@ def _to_float64(scores: npt.NDArray[Any], name: str) -> FloatArray:
 
 
 def check_labels_and_scores(
-    y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, score_name: str = "y_score"
+    y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, score_name: str = "y_score", pos_label: Any = None
 ) -> tuple[BoolArray, FloatArray]:
     """Return boolean labels and floating scores of equal length, with both classes present."""
-    positive = check_labels(y_true)
+    positive = check_labels(y_true, pos_label=pos_label)
     scores = check_scores(y_score, score_name)
     check_same_length("y_true", positive, score_name, scores)
     check_both_classes(positive, "y_true")
@@ -245,6 +290,35 @@ def check_sample_weight(sample_weight: npt.ArrayLike, positive: BoolArray) -> Fl
         if not weight[side].any():
             raise ValueError(f"sample_weight is zero for every {name} example")
     return weight
+
+
+def check_row_counts(sample_weight: npt.ArrayLike, positive: BoolArray) -> npt.NDArray[np.int64]:
+    """Return weights that stand for repeated rows, as whole numbers; what counts rows has no meaning for others."""
+    weight = check_sample_weight(sample_weight, positive)
+    fractions = np.flatnonzero(weight != np.floor(weight))
+    if fractions.size:
+        raise ValueError(
+            "sample_weight must hold whole numbers here, which stand for repeated rows, found "
+            f"{weight[fractions[0]]:g} at position {fractions[0]}; the uncertainty of other weights is not defined"
+        )
+    if weight.sum() > 2.0**53:
+        raise ValueError(f"sample_weight must stand for at most 2**53 rows, found {weight.sum():g}")
+    return weight.astype(np.int64)
+
+
+def check_groups(groups: npt.ArrayLike, positive: BoolArray) -> npt.NDArray[np.intp]:
+    """Return the number of the group of each row, from 0 on; both classes must have rows in at least two groups."""
+    names = _as_column(groups, "groups")
+    check_same_length("y_true", positive, "groups", names)
+    missing = [label for label in _distinct(names) if _is_missing(label)]
+    if missing:
+        raise ValueError(f"groups must name the group of every row, found {missing[0]!r}")
+    numbers = {name: number for number, name in enumerate(_distinct(names))}
+    codes = np.array([numbers[name] for name in names.tolist()], dtype=np.intp)
+    for side, of_class in ((positive, "positive"), (~positive, "negative")):
+        if np.unique(codes[side]).size < 2:
+            raise ValueError(f"groups must hold at least 2 groups with a {of_class} row, or none shows their spread")
+    return codes
 
 
 def check_both_classes(positive: BoolArray, name: str) -> tuple[int, int]:
