@@ -1,13 +1,13 @@
-"""Augmentation of a batch of images as the paper has it: flip, rotation, crop; all three as one affine grid.
+"""The paper's augmentation of a batch of images: flip, rotation and crop, all three as one affine grid.
 
 For each image a flip ``F`` (or none), an angle ``w`` within ``degrees`` and a whole number of pixels ``s`` within
 ``shift`` in each direction are drawn. The pixel at ``p``, counted from the centre, is taken from
 
     F R(w) (p + s)
 
-of the image given: it is flipped, then rotated, then cropped to its size at an offset of ``s`` from the middle. Outside
-the image values are 0, between its pixels they are interpolated or those of the nearest one. Interpolating blurs a
-rotated image: what is trained on is then softer than what is judged by (`docs/paper-notes.md`, 17).
+of the given image, which is flipped, then rotated, then cropped to its size at an offset of ``s`` from the middle.
+Outside the image values are 0; between its pixels they are interpolated, or taken from the nearest pixel. Interpolation
+blurs a rotated image, so the training images are softer than the images that are measured (`docs/paper-notes.md`, 17).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from tpauc._validation import check_choice, check_count, check_flag, check_non_n
 
 @dataclass(frozen=True)
 class Augment:
-    """Changes a batch at random; the ``transform`` of `tpauc.fit`.
+    """Random changes of a batch, as ``transform`` of `tpauc.fit`.
 
     Parameters
     ----------
     degrees : float, default=15
         Largest angle of rotation, to either side.
     shift : int, default=4
-        Most pixels by which the crop is off the middle, in each direction.
+        Largest offset of the crop from the middle in pixels, in each direction.
     flip : bool, default=True
         Flip an image left to right in half of the cases.
     between : {"bilinear", "nearest"}, default="bilinear"
-        What stands between the pixels of a rotated image.
+        How values between the pixels of a rotated image are found.
 
     Examples
     --------
@@ -59,13 +59,13 @@ class Augment:
 
     @torch.no_grad()
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
-        """Return changed copies of images.
+        """Return randomly changed copies of images.
 
         Parameters
         ----------
         images : uint8 or floating tensor, shape (n, channels, height, width)
         generator : torch.Generator
-            On the device of the images; nothing else is drawn from.
+            The only source of random numbers, on the device of the images.
 
         Returns
         -------
@@ -79,9 +79,9 @@ class Augment:
         return grid_sample(values, grid, mode=self.between, padding_mode="zeros", align_corners=False)
 
     def _maps(self, values: Tensor, generator: torch.Generator) -> Tensor:
-        """Return for each image the map from a place in the result to one in the image, shape ``(n, 2, 3)``.
+        """Return for each image the map from places in the result to places in the image, shape ``(n, 2, 3)``.
 
-        Places are as `affine_grid` counts them, -1 and 1 at the borders, so a pixel is 2/width wide and 2/height high.
+        Places are counted as by `affine_grid`, -1 and 1 at the borders, so a pixel is 2/width wide and 2/height high.
         """
         n, _, height, width = values.shape
         dtype, device = values.dtype, values.device
@@ -104,7 +104,7 @@ class Augment:
 
 
 def _check_image_batch(images: Any) -> None:
-    """Raise unless ``images`` is a batch of images, not empty, as a tensor of bytes or floating-point numbers."""
+    """Raise unless ``images`` is a non-empty batch of images, as a tensor of bytes or floating-point numbers."""
     right_dtype = images.is_floating_point() or str(images.dtype) == "torch.uint8"
     if not right_dtype or images.ndim != 4 or images.numel() == 0:
         raise ValueError(

@@ -1,6 +1,6 @@
-"""How a network is trained, apart from the loss: optimiser, schedule, batches, augmentation, start of the network.
+"""How a network is trained, apart from the loss: optimiser, schedule, batches, augmentation, initial weights.
 
-A recipe is data. The same losses run under each, so that the effect of the loss and that of the schedule stand apart.
+A recipe is data. The same losses run under each recipe, so the effects of the loss and of the recipe can be separated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Recipe:
     network : mapping
         Keyword arguments of the backbone, such as ``head_init`` and ``pixels`` of `resnet20`.
     mirrored : bool
-        Whether the score of an image is the mean over it and its mirror image (`Mirrored`).
+        Whether the score of an image is the mean over the image and its mirror image (`Mirrored`).
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Recipe:
 
     @property
     def depends_on_epochs(self) -> bool:
-        """Whether an epoch goes another way in a longer training: then a short one cannot be prolonged."""
+        """Whether an epoch depends on the length of the training, so that a short training cannot be prolonged."""
         return bool(self.settings["schedule"] == "cosine")
 
 
@@ -52,17 +52,17 @@ _PAPER = {**_COMMON, "lr": 1e-3, "weight_decay": 1e-5, "schedule": "exponential"
 RECIPES: dict[str, Recipe] = {
     # The protocol of the paper.
     "paper": Recipe(_PAPER),
-    # What the authors' published code does where the paper is silent: batches of 12 positives and 117 negatives, a
-    # wider last layer at the start, pixels normalised by ImageNet's means, and no shift: their crop of 32x32 is out of
-    # 32x32. Their weights (h + 1e-6)^e are not copied, as losses here need no such constant.
+    # The settings of the authors' published code on which the paper is silent: batches of 12 positives and 117
+    # negatives, larger initial weights in the last layer, pixels normalised by ImageNet's means, and no shift, because
+    # they crop 32x32 pixels out of 32x32. Their weights (h + 1e-6)^e are not copied: the losses need no such constant.
     "authors": Recipe(
         {**_PAPER, "batch_size": 129, "ratio": (12.0, 117.0)},
         augment=Augment(degrees=15, shift=0, flip=True),
         network={"pixels": IMAGENET_PIXELS, "head_init": "kaiming_uniform"},
     ),
-    # What is usual for residual networks on CIFAR. A batch of 1:3 holds 32 positives, which are the scarce side of all
-    # pairs, where 1:10 holds 12. And nothing is rotated: a rotation that interpolates blurs what is trained on, but not
-    # what is judged by.
+    # The usual settings for residual networks on CIFAR. A batch of 1:3 holds 32 positives, the scarce side of all
+    # pairs; a batch of 1:10 holds 12. Nothing is rotated: interpolation would blur the training images, but not the
+    # images that are measured.
     "strong": Recipe(
         {**_COMMON, "ratio": (1.0, 3.0), "lr": 0.1, "weight_decay": 5e-4, "schedule": "cosine"},
         augment=Augment(degrees=0, shift=4, flip=True),
