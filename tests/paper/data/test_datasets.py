@@ -14,7 +14,7 @@ from tpauc import Polynomial, TPAUCLoss, TrainConfig, evaluate, fit
 from tpauc.paper.data.datasets import DATASETS, _check_distinct_images, load_splits
 from tpauc.paper.data.image_files import CIFAR10, CIFAR100, CifarFiles, TinyImageNetFiles, read_image
 from tpauc.paper.data.long_tail import class_counts, part_sizes
-from tpauc.paper.experiments.augmentation import Augment
+from tpauc.paper.experiments.recipes import Augment
 
 PARTS = ("train", "validation", "test")
 SUBSETS = [(name, number) for name in DATASETS for number in (1, 2, 3)]

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from tpauc.paper.experiments.published import REGIONS
-from tpauc.paper.figures import FIGURES, bayes_scoring, make_figure, sensitivity
+from tpauc.paper.figures import FIGURES, make_figure, sensitivity, theorems
 from tpauc.paper.figures._drawing import INK, line_style
 from tpauc.paper.figures._plane_trials import MODELS, Budget
 
@@ -24,7 +24,7 @@ EXACT = ("inconsistency", "middle-order", "excess-risk")
 def compute(name):
     """Return the rows of a figure, by a tiny budget if something is trained."""
     if name == "bayes-limit":
-        return bayes_scoring.compute_limit(TINY)
+        return theorems.compute_limit(TINY)
     rows = FIGURES[name].rows
     return (dataclasses.replace(rows, budget=TINY) if name in TRIALS else rows)(False)
 
@@ -106,10 +106,10 @@ def test_the_crossing_curves_are_ordered_differently(tiny_rows):
 def test_nothing_in_the_bayes_figure_passes_eta(tiny_rows):
     rows = tiny_rows("bayes-limit")
     limit = {row["share"]: row["tpauc"] for row in rows if row["series"] == "eta"}
-    assert set(limit) == set(bayes_scoring.SHARES)
+    assert set(limit) == set(theorems.SHARES)
     for row in rows:
         assert row["tpauc"] <= limit[row["share"]] + 1e-12
-    assert {row["model"] for row in rows if row["series"] in bayes_scoring.TRAINED} == set(MODELS)
+    assert {row["model"] for row in rows if row["series"] in theorems.TRAINED} == set(MODELS)
 
 
 def test_only_the_middle_counts(tiny_rows):

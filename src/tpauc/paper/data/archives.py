@@ -34,13 +34,7 @@ from tpauc.paper.data.downloads import Progress, RemoteFile, download
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive on a server, and the folder in it.
-
-    Examples
-    --------
-    >>> ARCHIVES["cifar10"].file_name
-    'cifar-10-binary.tar.gz'
-    """
+    """An archive on a server, and the folder in it."""
 
     remote: RemoteFile
     folder: str

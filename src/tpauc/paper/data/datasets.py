@@ -61,11 +61,6 @@ class Subset:
         Number of examples in all three parts, as printed in the paper.
     paper_train_positives, paper_train_negatives : int
         Number of examples in the training part, as printed in the paper's appendix.
-
-    Examples
-    --------
-    >>> DATASETS["cifar10-lt"].subsets[1].positive_name
-    'birds'
     """
 
     positive_classes: tuple[int, ...]
@@ -177,12 +172,6 @@ class Splits:
         of pairs ``(uint8 tensor of shape (3, 64, 64), label)`` with all labels in its attribute ``labels``.
     images_per_class : int
         Number of images per class in the files.
-
-    Examples
-    --------
-    >>> part = torch.zeros(2, 3, 32, 32, dtype=torch.uint8), torch.tensor([True, False])
-    >>> Splits(train=part, validation=part, test=part, images_per_class=6000).test[1]
-    tensor([ True, False])
     """
 
     train: Data

@@ -81,11 +81,6 @@ class CifarLayout:
     label_bytes : int
         Bytes before the image; the last of them is the class.
     n_classes : int
-
-    Examples
-    --------
-    >>> CIFAR100.record_bytes
-    3074
     """
 
     fetch_name: str
@@ -249,12 +244,6 @@ class TinyImageNetFiles:
         If the folder or one of its classes is missing.
     ValueError
         If classes have lost images.
-
-    Examples
-    --------
-    >>> files = TinyImageNetFiles(Path("data"))  # doctest: +SKIP
-    >>> files.classes.size, Path(files.paths[0]).name  # doctest: +SKIP
-    (100000, 'n01443537_0.JPEG')
     """
 
     def __init__(self, data_dir: Path) -> None:

@@ -36,14 +36,6 @@ class ImageData:
         Where the images are.
     results : ResultsFile, optional
         Results that must stand on the same test images.
-
-    Examples
-    --------
-    >>> request = Request(dataset="cifar10-lt", subset=1, methods=("SqAUC",), seeds=(0,), epochs=30)
-    >>> ImageData(Path("nowhere")).load(request, say=print)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: nowhere...data_batch_1.bin does not exist; ...
     """
 
     def __init__(self, data_dir: Path, results: ResultsFile | None = None) -> None:

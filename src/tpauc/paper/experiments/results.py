@@ -90,16 +90,7 @@ def key_of(cell: Cell, region: Region) -> Key:
 
 
 def cell_of(key: Key) -> Cell:
-    """Return the cell of a result, with no other region than that of the result.
-
-    Examples
-    --------
-    >>> from tpauc.paper.experiments.cells import Request
-    >>> request = Request(dataset="cifar10-lt", subset=1, methods=("TPAUC-Poly",), seeds=(0,), epochs=30)
-    >>> (cell,) = request.cells()
-    >>> cell_of(key_of(cell, Region(0.3, 0.3))).title == cell.title
-    True
-    """
+    """Return the cell of a result, with no other region than that of the result."""
     return Cell(
         **key.settings(),
         parameters=parameters_of(key.parameters),
@@ -129,11 +120,6 @@ class ResultsFile:
     ----------
     path : Path
         Made with the first row.
-
-    Examples
-    --------
-    >>> ResultsFile(Path("nowhere/results.csv")).read()
-    []
     """
 
     def __init__(self, path: Path) -> None:

@@ -61,11 +61,6 @@ class TableFolder:
         Where the images are.
     backbone : callable, optional
         Returns a new network; by default the network of the data set.
-
-    Examples
-    --------
-    >>> request = Request(dataset="cifar10-lt", subset=1, methods=("SqAUC",), seeds=(0,), epochs=30)
-    >>> outcome = TableFolder(Path("table"), Path("data")).fill(request)  # doctest: +SKIP
     """
 
     def __init__(self, path: Path, data_dir: Path, *, backbone: Backbone | None = None) -> None:

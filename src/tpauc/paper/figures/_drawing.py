@@ -52,14 +52,7 @@ def distinct(rows: Sequence[Row], name: str) -> list[Any]:
 
 
 def new_canvas(rows: int, columns: int, *, width: float = 4.2, height: float = 3.4) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure and its axes, row by row; ``width`` and ``height`` are the size of one panel in inches.
-
-    Examples
-    --------
-    >>> figure, axes = new_canvas(1, 2)
-    >>> len(axes), figure.get_size_inches().tolist()
-    (2, [8.4, 3.4])
-    """
+    """Return an empty figure and its axes, row by row; ``width`` and ``height`` are the size of one panel in inches."""
     module = import_extra("matplotlib.figure", "report")
     figure: Figure = module.Figure(figsize=(width * columns, height * rows), layout="constrained")
     axes = [figure.add_subplot(rows, columns, number + 1) for number in range(rows * columns)]
@@ -114,15 +107,7 @@ def draw_line(
 
 
 def draw_spread(axes: Axes, places: Sequence[float], groups: Sequence[Sequence[Row]], number: int, name: str) -> None:
-    """Draw the median over seeds of each group of rows as a line, and the range over seeds as a band.
-
-    Examples
-    --------
-    >>> _, (axes,) = new_canvas(1, 1)
-    >>> draw_spread(axes, [0.0, 1.0], [[{"tpauc": 0.4}, {"tpauc": 0.6}], [{"tpauc": 0.7}]], 0, "method")
-    >>> axes.lines[0].get_ydata().tolist()
-    [0.5, 0.7]
-    """
+    """Draw the median over seeds of each group of rows as a line, and the range over seeds as a band."""
     values = [column(group, "tpauc") for group in groups]
     colour = colour_of(number)
     # Markers tell the lines apart: dashes and dots belong to the lines for comparison.
@@ -134,15 +119,7 @@ def draw_spread(axes: Axes, places: Sequence[float], groups: Sequence[Sequence[R
 def draw_dots(
     axes: Axes, names: Sequence[str], groups: Sequence[Sequence[Row]], number: int, *, name: str, of: int = 1
 ) -> None:
-    """Draw one dot per row and one line of dots per group; with ``of > 1``, ``of`` sets of dots side by side.
-
-    Examples
-    --------
-    >>> _, (axes,) = new_canvas(1, 1)
-    >>> draw_dots(axes, ["SqAUC"], [[{"tpauc": 0.4}, {"tpauc": 0.6}]], 0, name="region")
-    >>> [text.get_text() for text in axes.get_yticklabels()]
-    ['SqAUC']
-    """
+    """Draw one dot per row and one line of dots per group; with ``of > 1``, ``of`` sets of dots side by side."""
     shift = (number - (of - 1) / 2.0) * 0.6 / of if of > 1 else 0.0
     x = [row["tpauc"] for group in groups for row in group]
     y = [place + shift for place, group in enumerate(groups) for _ in group]
@@ -160,28 +137,12 @@ def draw_limit(axes: Axes, rows: Sequence[Row], *, colour: str = INK, upright: b
 
 
 def draw_square_auc(axes: Axes, rows: Sequence[Row], *, colour: str = INK) -> None:
-    """Mark the median TPAUC of plain square AUC over the seeds by a dotted line.
-
-    Examples
-    --------
-    >>> _, (axes,) = new_canvas(1, 1)
-    >>> draw_square_auc(axes, [{"method": "SqAUC", "tpauc": 0.4}, {"method": "TPAUC-Exp", "tpauc": 0.6}])
-    >>> axes.lines[0].get_ydata()
-    [0.4, 0.4]
-    """
+    """Mark the median TPAUC of plain square AUC over the seeds by a dotted line."""
     axes.axhline(float(np.median(column(having(rows, method="SqAUC"), "tpauc"))), color=colour, **_SQUARE_AUC)
 
 
 def name_lines(axes: Axes, rows: Sequence[Row], *, square_auc: bool = True) -> None:
-    """Add the lines for comparison to the legend.
-
-    Examples
-    --------
-    >>> _, (axes,) = new_canvas(1, 1)
-    >>> name_lines(axes, [{"limit": ""}])
-    >>> axes.get_legend_handles_labels()[1]
-    ['SqAUC']
-    """
+    """Add the lines for comparison to the legend."""
     names = {"SqAUC": _SQUARE_AUC} if square_auc else {}
     if any(row["limit"] != "" for row in rows):
         names["eta, the limit"] = _LIMIT

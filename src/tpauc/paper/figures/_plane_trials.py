@@ -74,13 +74,7 @@ def parameters_of(method: str, region: Region, budget: Budget) -> dict[str, floa
 
 
 def loss_of(method: str, parameters: Parameters, budget: Budget) -> nn.Module:
-    """Return the loss of a method as in the tables, or its form for a sample that is one batch.
-
-    Examples
-    --------
-    >>> loss_of("TPAUC-Exp", {"gamma": 5.0}, Budget()).objective.positive
-    Exponential(gamma=5.0)
-    """
+    """Return the loss of a method as in the tables, or its form for a sample that is one batch."""
     if method in _ON_THE_WHOLE_SAMPLE:
         return _ON_THE_WHOLE_SAMPLE[method](parameters)
     return METHODS[method].make_loss(parameters, ClassSizes(budget.n_positive, budget.n_negative))
@@ -107,12 +101,6 @@ def trained_scores(
     Returns
     -------
     float array of shape (side^2,)
-
-    Examples
-    --------
-    >>> tiny = Budget(steps=2, n_positive=10, n_negative=20, side=20)
-    >>> trained_scores("linear", SquareAUCLoss(), warmup=0, seed=0, budget=tiny).shape
-    (400,)
     """
     rng = np.random.default_rng(seed)
     points, labels = mixture.sample(budget.n_positive, budget.n_negative, rng)
@@ -131,13 +119,7 @@ def trained_scores(
 
 
 def new_model(model: str, generator: torch.Generator) -> nn.Module:
-    """Return a scorer on the plane, its weights drawn from the generator.
-
-    Examples
-    --------
-    >>> [sum(p.numel() for p in new_model(name, torch.Generator()).parameters()) for name in MODELS]
-    [3, 65]
-    """
+    """Return a scorer on the plane, its weights drawn from the generator."""
     if check_choice(model, "model", MODELS) == "linear":
         network: nn.Module = nn.Linear(2, 1)
     else:

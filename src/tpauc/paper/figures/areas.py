@@ -50,13 +50,7 @@ SHIFT = 1.2  # distance between the means of the classes, in standard deviations
 
 
 def area_rows(_full: bool) -> list[Row]:
-    """Return the points of the curve, then the three areas, not normalised.
-
-    Examples
-    --------
-    >>> [(row["series"], row["area"]) for row in area_rows(False)[-3:]]
-    [('AUC', 0.820384), ('OPAUC', 0.249028), ('TPAUC', 0.064332)]
-    """
+    """Return the points of the curve, then the three areas, not normalised."""
     rng = np.random.default_rng(0)
     positive = np.arange(2 * EXAMPLES) < EXAMPLES
     scores = rng.normal(size=positive.size) + SHIFT * positive
@@ -106,13 +100,7 @@ _MEASURES = {"TPAUC": "TPAUC", "OPAUC from the entry": "TPR-dependent\nOPAUC"}
 
 
 def crossing_rows(_full: bool) -> list[Row]:
-    """Return the vertices of the curves, the areas, and the order by OPAUC for each lower limit.
-
-    Examples
-    --------
-    >>> [(row["series"], round(row["y"], 3)) for row in crossing_rows(False) if row["series"].startswith("TPAUC")]
-    [('TPAUC', 0.07), ('TPAUC', 0.048)]
-    """
+    """Return the vertices of the curves, the areas, and the order by OPAUC for each lower limit."""
     found = compare(*CROSSING_CURVES)
     table = [
         (f"ROC {number}", x, y)

@@ -16,7 +16,7 @@ from tpauc._files import write_together
 from tpauc._validation import check_choice, check_flag, check_path, import_extra
 from tpauc.paper.data.datasets import DATASETS, check_subset
 from tpauc.paper.experiments.image_data import Say
-from tpauc.paper.figures import areas, bayes_scoring, comparisons, excess_terms, risks, sensitivity, weight_shapes
+from tpauc.paper.figures import areas, comparisons, risks, sensitivity, theorems, weight_shapes
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.figures.image_trials import ImageRuns, measure_on_images, workload_of
 from tpauc.reporting.writing import png_bytes
@@ -31,9 +31,9 @@ FIGURES: dict[str, PaperFigure] = {
     "saddle": risks.SADDLE,
     "collapse": risks.COLLAPSE,
     "inconsistency": areas.CROSSING,
-    "bayes-limit": bayes_scoring.BAYES_LIMIT,
-    "middle-order": bayes_scoring.MIDDLE_ORDER,
-    "excess-risk": excess_terms.EXCESS_RISK,
+    "bayes-limit": theorems.BAYES_LIMIT,
+    "middle-order": theorems.MIDDLE_ORDER,
+    "excess-risk": theorems.EXCESS_RISK,
     "gamma": sensitivity.GAMMA,
     "two-gammas": sensitivity.TWO_GAMMAS,
     "warm-up": sensitivity.WARM_UP,

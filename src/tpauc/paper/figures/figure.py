@@ -131,12 +131,6 @@ class PaperFigure:
     on_images : Experiment, optional
         What the paper trains for the figure. With ``--full`` it is trained, which takes hours to days, and ``rows`` is
         not called.
-
-    Examples
-    --------
-    >>> from tpauc.paper.figures import FIGURES
-    >>> FIGURES["areas"].place
-    'Figure 1'
     """
 
     shows: str

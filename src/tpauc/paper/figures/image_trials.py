@@ -50,13 +50,7 @@ class ImageRuns(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """The trainings of a figure on images: how many, on which data, and how many epochs are left.
-
-    Examples
-    --------
-    >>> print(Workload("cifar10-lt", subset=1, trainings=2, epochs_left=100))
-    2 trainings of 50 epochs on CIFAR-10-LT, subset 1; 100 epochs are left
-    """
+    """The trainings of a figure on images: how many, on which data, and how many epochs are left."""
 
     dataset: str
     subset: int
@@ -104,15 +98,7 @@ def _requests_of_trial(trial: Trial, experiment: Experiment, runs: ImageRuns) ->
 
 
 def workload_of(experiment: Experiment, runs: ImageRuns) -> Workload:
-    """Return how many trainings there are, and how many of their epochs are left.
-
-    Examples
-    --------
-    >>> from tpauc.region import Region
-    >>> experiment = Experiment([Trial("SqAUC"), Trial("TPAUC-Exp")], [Region(0.3, 0.3), Region(0.4, 0.4)])
-    >>> workload_of(experiment, ImageRuns(Path("nowhere"), Path("nowhere"))).trainings  # Exp once per region
-    3
-    """
+    """Return how many trainings there are, and how many of their epochs are left."""
     requests, table = requests_of(experiment, runs), TableFolder(runs.folder, runs.data_dir)
     trainings = _trainings(requests)
     left = sum(_epochs_left(cells, table) for cells in trainings.values())

@@ -119,14 +119,7 @@ SIDE = 41
 
 
 def pair_weight_rows(_full: bool) -> list[Row]:
-    """Return the pair weight of every weighting on a grid.
-
-    Examples
-    --------
-    >>> last = pair_weight_rows(False)[-1]
-    >>> last["x"], round(last["pair_weight"], 4)
-    (1.0, 0.9999)
-    """
+    """Return the pair weight of every weighting on a grid."""
     grid = np.linspace(0.0, 1.0, SIDE)
     found: list[Row] = []
     for name, weighting in PAIR_WEIGHTINGS.items():
@@ -176,14 +169,7 @@ CROSS_EVERY = 20
 
 
 def duality_rows(_full: bool) -> list[Row]:
-    """Return, by hardness, the weight and its penalty in closed form and from the other side.
-
-    Examples
-    --------
-    >>> row = duality_rows(False)[50]
-    >>> row["hardness"], row["weight"], round(row["penalty"], 6)
-    (0.25, 0.5, 0.041667)
-    """
+    """Return, by hardness, the weight and its penalty in closed form and from the other side."""
     hardness = np.linspace(0.0, 1.0, POINTS)
     found: list[Row] = []
     for name, weighting in DUAL_WEIGHTINGS.items():

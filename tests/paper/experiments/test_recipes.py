@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from tpauc.paper.experiments.augmentation import Augment
+from tpauc.paper.experiments.recipes import Augment
 
 # Coordinates are float32: a place is off by up to about 1e-5 of a pixel, a value by that times the largest step, 255.
 ROUNDING = 255 * 2e-5
