@@ -94,7 +94,7 @@ def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, pro
 
 
 def config_of(cell: Cell, folder: Path | None, *, progress: bool) -> TrainConfig:
-    """Return the settings of a training, where those of the cell and of the method replace those of the recipe."""
+    """Return the settings of a training; settings of the cell and of the method replace those of the recipe."""
     region, parameters = cell.trained_region, dict(cell.parameters)
     return TrainConfig(
         alpha=region.alpha,

@@ -46,7 +46,7 @@ class Request:
     epochs : int
         Of each training.
     regions : sequence of Region
-        To measure in; by default those of the paper.
+        To measure in; by default the regions of the paper.
     recipe : str
         A key of ``RECIPES``.
     split : int

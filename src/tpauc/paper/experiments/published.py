@@ -151,7 +151,7 @@ BEST: dict[str, dict[str, dict[int, tuple[Best, Best, Best]]]] = {
 
 
 def best_parameters(dataset: str, subset: int, weighting: str, region: Region) -> Best:
-    """Return the paper's best parameters; for a region that it does not have, those of the nearest by ``beta``.
+    """Return the paper's best parameters; for another region, the parameters of the nearest one by ``beta``.
 
     Examples
     --------

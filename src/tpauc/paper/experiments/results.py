@@ -90,7 +90,7 @@ def key_of(cell: Cell, region: Region) -> Key:
 
 
 def cell_of(key: Key) -> Cell:
-    """Return the cell of a result, with no other region than that of the result."""
+    """Return the cell of a result, with the region of this result only."""
     return Cell(
         **key.settings(),
         parameters=parameters_of(key.parameters),

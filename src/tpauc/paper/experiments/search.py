@@ -150,7 +150,7 @@ class Search:
         self._collisions = 0
 
     def run(self, trials: int, *, say: Say = print, progress: bool = True) -> SearchResult:
-        """Try parameters until the study has ``trials`` finished trials, those of other processes included.
+        """Try parameters until the study has ``trials`` finished trials, including the trials of other processes.
 
         If there are fewer combinations of parameters, all of them are tried. Images on which the region cannot be
         measured are refused before anything is trained.

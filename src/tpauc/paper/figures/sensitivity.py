@@ -9,8 +9,8 @@ classes have the same one, as in the rest of the paper. Grids and warm-up are th
 value of the grids and a shorter warm-up.
 
 **Effect of the warm-up** (appendix). TPAUC against the share of training that is ordinary AUC optimisation. On images
-the paper's whole grid is trained, so median and range are over all exponents and gammas, as in the paper's boxes. The
-trainings are those of the figure ``gamma``, and truncation in addition.
+the paper's whole grid is trained, so median and range are over all exponents and gammas, as in the paper's boxes. It
+shares its trainings with the figure ``gamma``, and adds truncation.
 
 **Best gamma** (appendix). Which gamma has the largest TPAUC, for ``alpha = 0.2`` and growing ``beta``. The losses know
 neither alpha nor beta, so one training serves every ``beta`` and only the choice among the trained models differs. The

@@ -15,7 +15,7 @@ constant of Theorem 5 comes from local Rademacher complexities and grows in prop
 For one scorer that does not depend on the sample, the inequality of Dvoretzky, Kiefer and Wolfowitz and the sharper
 decomposition (`tpauc.paper.theory.decomposition`) give a bound with all constants, `fixed_scorer_bound`.
 
-The covering numbers of the weighted pair losses follow from those of the scorers by the factor
+The covering numbers of the weighted pair losses follow from the covering numbers of the scorers by the factor
 
     L_g = 2 (v l L_v + v^2 L_l),      v = sup psi, l = sup loss, L_v and L_l their Lipschitz constants,
 
