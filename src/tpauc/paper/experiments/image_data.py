@@ -1,4 +1,4 @@
-"""The images that a request is trained and measured on, and whether earlier results stand on the same images.
+"""The images that a request is trained and measured on, and whether earlier results belong to the same images.
 
 Everything that speaks against the images is found before any training: a region that selects none of the examples of a
 class, or results that were measured on other images. Images are ordered by their content. So other images, or the same
@@ -35,7 +35,7 @@ class ImageData:
     data_dir : Path
         Where the images are.
     results : ResultsFile, optional
-        Results that must stand on the same test images.
+        Results that must have been measured on the same test images.
     """
 
     def __init__(self, data_dir: Path, results: ResultsFile | None = None) -> None:
@@ -55,8 +55,8 @@ class ImageData:
         Raises
         ------
         ValueError
-            If a region selects none of the validation or test examples of a class, if results stand on other images,
-            or if a file is damaged.
+            If a region selects none of the validation or test examples of a class, if results were measured on other
+            images, or if a file is damaged.
         FileNotFoundError
             If a file is missing.
         """
@@ -132,7 +132,7 @@ def _check_measurable(region: Region, sizes: ClassSizes, part: str) -> None:
 
 
 def check_measured_on(results: ResultsFile, images: Images, test: Data, data_dir: Path) -> None:
-    """Raise if there are results for ``images`` that stand on other test data.
+    """Raise if there are results for ``images`` that were measured on other test data.
 
     Parameters
     ----------

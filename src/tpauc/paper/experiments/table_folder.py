@@ -73,7 +73,7 @@ class TableFolder:
         """Train the missing cells of a request, and return its results.
 
         A training that fails gets no row, and the others are trained all the same. Images that cannot be measured in
-        all regions, or on which the earlier results do not stand, are refused before anything is trained.
+        all regions, or differ from the images of earlier results, are refused before anything is trained.
         """
         commit()  # looked up now: the files may have changed when the first cell is finished
         outcome, cells, splits = Outcome(), request.cells(), self._splits(request, say)

@@ -63,7 +63,7 @@ class Workload(NamedTuple):
 
 
 def requests_of(experiment: Experiment, runs: ImageRuns) -> list[Request]:
-    """Return the requests for cells of the paper's tables that the trials stand for.
+    """Return the trials as requests for cells of the paper's tables.
 
     Examples
     --------
