@@ -31,9 +31,9 @@ from torch import Tensor, nn
 import timing
 from record import Measurement, Row, at_most, print_header, print_row, row_of
 from tpauc import Polynomial, TPAUCLoss
-from tpauc.paper.data.tiny_imagenet_files import TinyImages
-from tpauc.paper.experiments.augmentation import Augment
+from tpauc.paper.data.image_files import TinyImages
 from tpauc.paper.experiments.backbones import resnet18, resnet20
+from tpauc.paper.experiments.recipes import Augment
 from tpauc.samplers import StratifiedBatchSampler
 from tpauc.training.data import Data, as_examples
 

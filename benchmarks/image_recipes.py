@@ -17,11 +17,10 @@ import torch
 
 from tpauc import TrainConfig, fit
 from tpauc.paper.data.datasets import Splits, load_splits
-from tpauc.paper.experiments.augmentation import Augment
 from tpauc.paper.experiments.backbones import Mirrored, resnet20
+from tpauc.paper.experiments.image_data import sizes_of
 from tpauc.paper.experiments.methods import METHODS
-from tpauc.paper.experiments.recipes import RECIPES
-from tpauc.paper.experiments.request_data import sizes_of
+from tpauc.paper.experiments.recipes import RECIPES, Augment
 
 STRONG = RECIPES["strong"]
 METHOD = "LogisticAUC"

@@ -12,6 +12,8 @@ from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from tpauc.paper.experiments.provenance import processor
+
 PACKAGES = ("tpauc", "torch", "numpy", "scikit-learn", "libauc", "XCurve", "lightgbm")
 
 
@@ -148,16 +150,7 @@ def versions() -> str:
 
 def machine() -> str:
     """Return the processor and the number of its cores."""
-    return f"{_processor()}, {os.cpu_count()} cores"
-
-
-def _processor() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        text = ""
-    model = re.search(r"^model name\s*:\s*(.+)$", text, flags=re.MULTILINE)
-    return model.group(1) if model else platform.processor() or platform.machine()
+    return f"{processor()}, {os.cpu_count()} cores"
 
 
 def slug(text: str) -> str:

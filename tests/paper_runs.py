@@ -11,7 +11,7 @@ from tpauc.paper.experiments.backbones import CIFAR_PIXELS, Normalise
 from tpauc.paper.experiments.cells import ANY_REGION, Request
 from tpauc.paper.experiments.provenance import machine
 from tpauc.paper.experiments.results import Result
-from tpauc.paper.experiments.tables import TableFolder
+from tpauc.paper.experiments.table_folder import TableFolder
 
 # Of a result, what another session, machine or hour may change.
 CIRCUMSTANCES = ("seconds", "finished", "commit", "versions", "machine", "threads")

@@ -34,7 +34,7 @@ def fetch(
     From its official address. A download that was interrupted is resumed; the archive is checked against its MD5 sum,
     unpacked into the folder and removed. An image set that is there already is left as it is.
     """
-    from tpauc.paper.data.fetching import ARCHIVES, fetch
+    from tpauc.paper.data.archives import ARCHIVES, fetch
 
     archive = ARCHIVES[name]
     bar = DownloadBar(name, archive.remote.size)

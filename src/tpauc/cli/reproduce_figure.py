@@ -51,8 +51,8 @@ def figure(
     the work.
     """
     from tpauc.paper.figures import make_figure
+    from tpauc.paper.figures.catalogue import figure_files
     from tpauc.paper.figures.image_trials import UnfinishedError
-    from tpauc.paper.figures.making import figure_files
 
     if show_list:
         _show_list(as_json=as_json)
@@ -99,7 +99,7 @@ def _chosen(name: str | None) -> list[str]:
 
 
 def _image_runs(out: Path, data_dir: Path, dataset: str | None, subset: int) -> ImageRuns:
-    from tpauc.paper.figures.making import image_runs
+    from tpauc.paper.figures.catalogue import image_runs
 
     try:
         return image_runs(out, data_dir, dataset, subset)

@@ -29,7 +29,7 @@ from tpauc.cli.program import progress
 
 if TYPE_CHECKING:
     from tpauc.paper.experiments.planning import PlannedCell
-    from tpauc.paper.experiments.tables import Outcome
+    from tpauc.paper.experiments.table_folder import Outcome
 
 
 def table(
@@ -65,7 +65,7 @@ def table(
     several processes may share it.
     """
     from tpauc.paper.experiments.methods import PAPER_METHODS
-    from tpauc.paper.experiments.tables import TableFolder
+    from tpauc.paper.experiments.table_folder import TableFolder
 
     request = checked_request(
         dataset=dataset,
@@ -108,7 +108,7 @@ def _show_plan(planned: Sequence[PlannedCell], *, as_json: bool) -> None:
 
 
 def _show_outcome(outcome: Outcome, *, as_json: bool) -> None:
-    from tpauc.paper.experiments.rendering import tables_of
+    from tpauc.paper.experiments.text_tables import tables_of
 
     if as_json:
         rows = [asdict(row) for row in outcome.results]

@@ -1,21 +1,21 @@
 """The paper's nine binary image sets: three subsets each of CIFAR-10-LT, CIFAR-100-LT and Tiny-ImageNet-200.
 
-A subset calls some classes positive and all others negative; the images of the three subsets of a set are the same. The
-sizes follow from the counts rule of `long_tail` with ``rho = 0.01`` for both CIFAR sets, training and test
-images pooled, and with ``rho = 1`` for Tiny-ImageNet:
+A subset calls some classes positive and all others negative; the three subsets of a set have the same images. The sizes
+follow from the counts rule of `long_tail` with ``rho = 0.01`` for both CIFAR sets, training and test images pooled, and
+with ``rho = 1`` for Tiny-ImageNet:
 
 | set | classes | n | sizes against the paper's table |
 | --- | --- | --- | --- |
 | CIFAR-10-LT | 10 | 6,000 | within 2 images |
-| CIFAR-100-LT | 100 | 600 | smaller: the paper's are about those of n = 1,000, but a class has 600 images |
+| CIFAR-100-LT | 100 | 600 | smaller: the paper's fit n = 1,000, but a class has 600 images |
 | Tiny-ImageNet-200 | 200 | 500 | equal |
 
 With n = 1,000 the rule gives CIFAR-100-LT's printed positives to within 3 images and its negatives to within 50.
 
-No image stands in two parts: of images with the same content (CIFAR-100 has 26 pairs, most of them in two classes) one
-is kept, that of the lowest class, and the others are left out before anything is drawn. Content is compared by a digest
-of the pixels, for Tiny-ImageNet of the JPEG file; rows are in the order of the digests, so a seed gives the same parts
-whatever the order of the images in the files. Files in which many images are the same are damaged, and refused.
+No image is in two parts: of images with the same content (CIFAR-100 has 26 pairs, most of them in two classes) only the
+image of the lowest class is kept, before anything is drawn. Content is compared by a digest of the pixels, for
+Tiny-ImageNet of the JPEG file. Rows are in the order of the digests, so the parts of a seed do not depend on the order
+of the images in the files. Files with many equal images are damaged, and refused.
 """
 
 from __future__ import annotations
@@ -33,10 +33,17 @@ import numpy.typing as npt
 import torch
 
 from tpauc._validation import check_choice, check_count, check_path
-from tpauc.paper.data._checks import damaged_file, fetch_command
-from tpauc.paper.data.cifar_files import CIFAR10, CIFAR100, CifarFiles
+from tpauc.paper.data.image_files import (
+    CIFAR10,
+    CIFAR100,
+    CIFAR_SHAPE,
+    TINY_NAME,
+    CifarFiles,
+    TinyImageNetFiles,
+    damaged_file,
+    fetch_command,
+)
 from tpauc.paper.data.long_tail import Rows, class_counts, distinct_rows, split_rows
-from tpauc.paper.data.tiny_imagenet_files import FETCH_NAME, TinyImageNetFiles
 from tpauc.training.data import Data
 
 
@@ -49,16 +56,11 @@ class Subset:
     positive_classes : tuple of int
         Numbers of the classes that are positive.
     positive_name : str
-        What the paper calls them.
+        Their name in the paper.
     paper_positives, paper_negatives : int
         Number of examples in all three parts, as printed in the paper.
     paper_train_positives, paper_train_negatives : int
-        Of these in the training part, as printed in the paper's appendix.
-
-    Examples
-    --------
-    >>> DATASETS["cifar10-lt"].subsets[1].positive_name
-    'birds'
+        Number of examples in the training part, as printed in the paper's appendix.
     """
 
     positive_classes: tuple[int, ...]
@@ -76,16 +78,16 @@ class ImageSet:
     Attributes
     ----------
     title : str
-        What the paper calls it.
+        Its name in the paper.
     fetch_name : str
-        What ``tpauc data fetch`` calls the files it is made of.
+        Name of its files in ``tpauc data fetch``.
     image_shape : tuple of int
         Channels, height, width.
     n_classes : int
     images_per_class : int
         Of the official files.
     ratio : float
-        ``rho``, size of the smallest class over that of the largest.
+        ``rho``, the size of the smallest class divided by the size of the largest.
     subsets : mapping from 1, 2, 3 to Subset
 
     Examples
@@ -104,7 +106,7 @@ class ImageSet:
     subsets: Mapping[int, Subset]
 
     def counts(self, images_per_class: int | None = None) -> list[int]:
-        """Return how many images each class keeps, by default with the official number of images a class."""
+        """Return how many images each class keeps, by default with the official number of images per class."""
         largest = self.images_per_class if images_per_class is None else images_per_class
         return class_counts(self.n_classes, largest=largest, ratio=self.ratio)
 
@@ -119,7 +121,7 @@ DATASETS: dict[str, ImageSet] = {
     "cifar10-lt": ImageSet(
         title="CIFAR-10-LT",
         fetch_name=CIFAR10.fetch_name,
-        image_shape=(3, 32, 32),
+        image_shape=CIFAR_SHAPE,
         n_classes=10,
         images_per_class=6000,
         ratio=0.01,
@@ -132,11 +134,11 @@ DATASETS: dict[str, ImageSet] = {
     "cifar100-lt": ImageSet(
         title="CIFAR-100-LT",
         fetch_name=CIFAR100.fetch_name,
-        image_shape=(3, 32, 32),
+        image_shape=CIFAR_SHAPE,
         n_classes=100,
         images_per_class=600,
         ratio=0.01,
-        # The paper's text swaps the first two; this is the order of its table.
+        # The order of the paper's table; its text swaps the first two.
         subsets=_subsets(
             Subset((6, 7, 14, 18, 24), "insects", 2756, 18938, 1928, 13218),
             Subset((0, 51, 53, 57, 83), "fruits and vegetables", 1266, 20428, 885, 14261),
@@ -145,7 +147,7 @@ DATASETS: dict[str, ImageSet] = {
     ),
     "tiny-imagenet": ImageSet(
         title="Tiny-ImageNet-200-LT",
-        fetch_name=FETCH_NAME,
+        fetch_name=TINY_NAME,
         image_shape=(3, 64, 64),
         n_classes=200,
         images_per_class=500,
@@ -161,7 +163,7 @@ DATASETS: dict[str, ImageSet] = {
 
 @dataclass(frozen=True)
 class Splits:
-    """The three parts of a data set, each of which `tpauc.fit` and `tpauc.evaluate` take as it is.
+    """The three parts of a data set, in the form that `tpauc.fit` and `tpauc.evaluate` take.
 
     Attributes
     ----------
@@ -169,13 +171,7 @@ class Splits:
         CIFAR: a uint8 tensor of shape ``(n, 3, 32, 32)`` and a bool tensor of shape ``(n,)``. Tiny-ImageNet: a data set
         of pairs ``(uint8 tensor of shape (3, 64, 64), label)`` with all labels in its attribute ``labels``.
     images_per_class : int
-        Of the files they were drawn from.
-
-    Examples
-    --------
-    >>> part = torch.zeros(2, 3, 32, 32, dtype=torch.uint8), torch.tensor([True, False])
-    >>> Splits(train=part, validation=part, test=part, images_per_class=6000).test[1]
-    tensor([ True, False])
+        Number of images per class in the files.
     """
 
     train: Data
@@ -185,7 +181,7 @@ class Splits:
 
 
 class _ImageFiles(Protocol):
-    """The files of a set: the class and a digest of each image, and data made of some of them."""
+    """The files of a set: the class and a digest of each image, and data made from some of the images."""
 
     @property
     def folder(self) -> Path: ...
@@ -203,6 +199,9 @@ _READERS: dict[str, Callable[[Path], _ImageFiles]] = {
     "cifar100-lt": partial(CifarFiles, layout=CIFAR100),
     "tiny-imagenet": TinyImageNetFiles,
 }
+
+
+_MOST_COPIES, _MOST_REPEATED = 10, 0.01
 
 
 def load_splits(name: str, *, subset: int, data_dir: Path | str, seed: int = 0) -> Splits:
@@ -228,7 +227,7 @@ def load_splits(name: str, *, subset: int, data_dir: Path | str, seed: int = 0) 
 
     Notes
     -----
-    With fewer images a class than the official files have, the counts rule starts at the number that is there.
+    If the files have fewer images per class than the official ones, the counts rule starts at that number.
 
     Examples
     --------
@@ -255,13 +254,10 @@ def load_splits(name: str, *, subset: int, data_dir: Path | str, seed: int = 0) 
     return Splits(train=train, validation=validation, test=test, images_per_class=images_per_class)
 
 
-_MOST_COPIES, _MOST_REPEATED = 10, 0.01
-
-
 def _check_distinct_images(copies: Collection[int], path: Path, command: str) -> None:
-    """Raise if more images have the same content than chance explains: one file copied over another, or blanked out.
+    """Raise if too many images are equal, because one file was copied over another, or was blanked out.
 
-    ``copies`` says of each content how many images have it. CIFAR-100 has 26 pairs among 60,000 images, CIFAR-10 none.
+    ``copies`` holds the number of images per content. CIFAR-100 has 26 pairs among 60,000 images, CIFAR-10 none.
     """
     images, most = sum(copies), max(copies)
     if most > _MOST_COPIES:
@@ -271,7 +267,7 @@ def _check_distinct_images(copies: Collection[int], path: Path, command: str) ->
 
 
 def check_subset(value: int, known: Collection[int]) -> int:
-    """Return the number of a subset if there is one."""
+    """Return ``value`` if there is a subset with that number."""
     if check_count(value, "subset") not in known:
         raise ValueError(f"subset must be one of {', '.join(map(str, known))}, got {value!r}")
     return value

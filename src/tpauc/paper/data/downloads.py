@@ -1,8 +1,8 @@
-"""A file from the net: resumed where an earlier attempt ended, and checked against its size and MD5 sum.
+"""Download a file: resumed where an earlier attempt ended, and checked against its size and MD5 sum.
 
-What has arrived is kept beside the target as ``NAME.part``. The next attempt asks the server for the rest (HTTP
-``Range``); from a server that sends the whole file again, the whole file is taken. An answer whose headers do not fit
-the file, such as the page of a proxy, is refused before a byte of it is written.
+An incomplete file is kept beside the target as ``NAME.part``. The next attempt asks the server for the rest (HTTP
+``Range``); if the server sends the whole file again, the whole file is taken. An answer whose headers do not fit the
+file, such as the page of a proxy, is refused before a byte of it is written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Progress = Callable[[int], None]
 
 
 class RemoteFile(NamedTuple):
-    """A file on a server, and how to know that all of it has arrived unchanged."""
+    """A file on a server, with its size and MD5 sum."""
 
     url: str
     size: int
@@ -32,20 +32,20 @@ class RemoteFile(NamedTuple):
 
 
 class DownloadError(OSError):
-    """A download that did not end well. What has arrived is kept unless it is known to be wrong."""
+    """A download failed. The bytes that have arrived are kept unless they are known to be wrong."""
 
 
 def download(remote: RemoteFile, target: Path, progress: Progress) -> None:
-    """Bring a file to ``target``; nothing appears there before it is whole.
+    """Download a file to ``target``, which appears only when it is complete.
 
     Parameters
     ----------
     remote : RemoteFile
         What to fetch.
     target : path
-        Where to. What an earlier attempt left is in ``NAME.part`` beside it.
+        The file to write. An earlier attempt may have left ``NAME.part`` beside it.
     progress : callable
-        Called with the number of bytes that there are so far.
+        Called with the number of bytes that have arrived.
 
     Raises
     ------
@@ -80,13 +80,13 @@ def _md5(path: Path) -> str:
 
 
 def _wrong_file(part: Path, message: str) -> DownloadError:
-    """Remove what cannot become the file that is wanted, and return the error that says why."""
+    """Remove a wrong ``part``, and return the error that says why."""
     part.unlink(missing_ok=True)
     return DownloadError(f"{message}; what has arrived is removed, try again")
 
 
 def _complete(remote: RemoteFile, part: Path, have: int, progress: Progress) -> None:
-    """Add to the first ``have`` bytes of ``part`` those that are missing."""
+    """Add the missing bytes to the first ``have`` bytes of ``part``."""
     try:
         arrived = _append(remote, part, have, progress)
     except HTTPError as error:
@@ -105,7 +105,7 @@ def _complete(remote: RemoteFile, part: Path, have: int, progress: Progress) -> 
 
 
 def _append(remote: RemoteFile, part: Path, have: int, progress: Progress) -> int:
-    """Write what the server sends to where it belongs in ``part``, and return how long that has become."""
+    """Write the answer of the server to its place in ``part``, and return the new length."""
     request = Request(remote.url, headers={"Range": f"bytes={have}-"} if have else {})
     with urlopen(request, timeout=_SECONDS_OF_SILENCE) as response:
         start = _first_byte(response, remote, have)
@@ -116,7 +116,7 @@ def _append(remote: RemoteFile, part: Path, have: int, progress: Progress) -> in
 
 
 def _first_byte(response: http.client.HTTPResponse, remote: RemoteFile, have: int) -> int:
-    """Return the place in the file at which the body of an answer begins; refuse what is no answer to the question."""
+    """Return the place in the file at which the body of an answer begins; refuse an answer that does not fit."""
     if response.status == http.client.PARTIAL_CONTENT:
         sent = response.headers.get("Content-Range", "")
         found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", sent.strip())
@@ -136,7 +136,7 @@ def _refused(remote: RemoteFile, sent: str) -> DownloadError:
 def _copy(
     response: http.client.HTTPResponse, file: IO[bytes], arrived: int, remote: RemoteFile, progress: Progress
 ) -> int:
-    """Write a body to a file, until there are more bytes than there should be, and return how many there are."""
+    """Write a body to a file, stopping if it is too long, and return the number of bytes in the file."""
     progress(arrived)
     while arrived <= remote.size and (block := response.read(_BLOCK)):
         file.write(block)

@@ -1,12 +1,12 @@
 """Which images of a data set belong to its long-tailed version, and to which part of it.
 
-The class sizes of a long-tailed set fall exponentially. With ``C`` classes, ``n`` images in the largest and the ratio
-``rho`` of the smallest to the largest, class ``i`` keeps
+The class sizes of a long-tailed set fall exponentially. With ``C`` classes, ``n`` images in the largest class and the
+ratio ``rho`` of the smallest to the largest, class ``i`` keeps
 
     n_i = floor(n * rho^(i / (C - 1)))        i = 0, ..., C - 1
 
 images, drawn at random. Of every class 70 % go to training, 15 % to validation and the rest to the test:
-``floor(0.7 n_i)``, ``floor(0.15 n_i)`` and what is left. ``rho = 1`` keeps all classes as they are.
+``floor(0.7 n_i)``, ``floor(0.15 n_i)`` and the remaining images. ``rho = 1`` keeps all classes whole.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Rows = npt.NDArray[np.int64]
 
 
 class Parts(NamedTuple):
-    """Something for each of the three parts of a data set."""
+    """The rows of the three parts of a data set."""
 
     train: Rows
     validation: Rows
@@ -43,7 +43,7 @@ def class_counts(n_classes: int, *, largest: int, ratio: float) -> list[int]:
     largest : int
         Size of class 0.
     ratio : float
-        Size of the last class over that of class 0, in (0, 1].
+        Size of the last class divided by the size of class 0, in (0, 1].
 
     Examples
     --------
@@ -70,16 +70,16 @@ def part_sizes(count: int) -> tuple[int, int, int]:
 def split_rows(classes: npt.NDArray[np.integer], keep: Sequence[int], *, seed: int) -> Parts:
     """Draw the images of a long-tailed set and split them.
 
-    What is drawn of a class depends on the seed and on the rows of that class alone.
+    The draw from a class depends only on the seed and on the rows of that class.
 
     Parameters
     ----------
     classes : array of int, shape (n,)
         Class of each image, from 0.
     keep : sequence of int
-        How many images to draw of each class; a class with fewer is taken whole.
+        How many images to draw from each class; a class with fewer images is taken whole.
     seed : int
-        Decides which images are drawn, and into which part each goes.
+        Decides which images are drawn, and to which part each of them goes.
 
     Returns
     -------
@@ -103,9 +103,9 @@ def split_rows(classes: npt.NDArray[np.integer], keep: Sequence[int], *, seed: i
 
 
 def distinct_rows(digests: Sequence[bytes], classes: npt.NDArray[np.integer]) -> Rows:
-    """Return one row of each content, in the order of the digests: the same images in whatever order files hold them.
+    """Return one row per content, in the order of the digests, which does not depend on the order in the files.
 
-    Of rows with the same content that of the lowest class is returned.
+    Of rows with the same content the row of the lowest class is returned.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""The two networks of the paper: ResNet-20 for images of 32x32, ResNet-18 for 64x64. One logit an image.
+"""The two networks of the paper: ResNet-20 for images of 32x32, ResNet-18 for 64x64. One logit per image.
 
 | function | blocks | features | parameters | shortcuts where the width changes |
 | --- | --- | --- | --- | --- |
 | `resnet20` | 3 stages of 3, widths 16, 32, 64 | 64 | 269,137 | every second pixel, new channels zero |
 | `resnet18` | 4 stages of 2, widths 64 to 512 | 512 | 11,177,025 | a 1x1 convolution |
 
-Inputs are pixels in 0..255, bytes or floats, of shape ``(n, 3, height, width)``; they are normalised inside the module,
-so that a saved model needs no notes on how its inputs were prepared. Images are laid out with the channels last in
-memory: on a CPU a step of ResNet-20 takes about 30 % less time that way.
+Inputs are pixels in 0..255, bytes or floats, of shape ``(n, 3, height, width)``. They are normalised inside the module,
+so a saved model contains all that is done to its inputs. Images are laid out with the channels last in memory, which
+saves about 30 % of the time of a step of ResNet-20 on a CPU.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEAD_INITS = ("torch", "kaiming_uniform")
 
 
 class Normalise(nn.Module):
-    """Pixels in 0..255 to numbers of mean about 0 and variance about 1 a channel.
+    """Turn pixels in 0..255 into numbers with mean about 0 and variance about 1 per channel.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Normalise(nn.Module):
     def __init__(self, pixels: Pixels) -> None:
         super().__init__()
         means, deviations = (torch.tensor(values).view(-1, 1, 1) for values in pixels)
-        # Constants of the architecture, not weights: a state dict need not repeat them.
+        # Constants of the architecture, not weights: they need not be in the state dict.
         self.register_buffer("scale", 1.0 / deviations, persistent=False)
         self.register_buffer("shift", -means / deviations, persistent=False)
 
@@ -78,9 +78,9 @@ class BasicBlock(nn.Module):
     Parameters
     ----------
     inputs, width : int
-        Channels before and after. Where they differ the image is halved.
+        Channels before and after. If they differ, the image is halved.
     learned_shortcut : bool
-        Whether the shortcut is then a convolution, or `halved_and_padded`.
+        Whether the shortcut of a halved image is a convolution instead of `halved_and_padded`.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class ResNet(nn.Module):
         As in `Normalise`.
     head_init : {"torch", "kaiming_uniform"}, default="torch"
         How the weights of the last layer are drawn: uniformly within ``1 / sqrt(features)`` of 0, as torch does, or
-        within ``sqrt(6 / features)``, as `torch.nn.init.kaiming_uniform_` does. Its bias is torch's in both cases.
+        within ``sqrt(6 / features)``, as `torch.nn.init.kaiming_uniform_` does. Torch draws the bias in both cases.
 
     Examples
     --------
@@ -163,11 +163,11 @@ class ResNet(nn.Module):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
         if head_init == "kaiming_uniform":
             nn.init.kaiming_uniform_(self.head.weight)
-        # torch's types know only tensors to have a memory format.
+        # mypy: torch's stubs give `memory_format` to tensors only.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def features(self, images: torch.Tensor) -> torch.Tensor:
-        """Return what the last layer sees, of shape ``(n, widths[-1])``."""
+        """Return the inputs of the last layer, of shape ``(n, widths[-1])``."""
         maps: torch.Tensor = self.blocks(self.stem(self.normalise(images)))
         return maps.mean(dim=(2, 3))
 
@@ -217,14 +217,14 @@ def resnet18(*, pixels: Pixels = IMAGENET_PIXELS, head_init: str = "torch") -> R
 
 
 class Mirrored(nn.Module):
-    """A network that, once trained, scores an image by the mean logit of the image and its mirror image.
+    """A network that in evaluation scores an image by the mean logit of the image and its mirror image.
 
-    Training sees images flipped at random, so a network is nearly indifferent to a flip; the mean removes what is left.
+    Training images are flipped at random, so a flip changes the logits little; the mean removes the rest.
 
     Parameters
     ----------
     network : nn.Module
-        One logit an image. In training its logits are passed on as they are.
+        One logit per image. In training its logits are passed on unchanged.
 
     Examples
     --------

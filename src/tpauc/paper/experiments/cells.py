@@ -1,15 +1,15 @@
 """Cells of a results table: what is trained, with which parameters, and in which regions it is measured.
 
-A cell is one training. A training is named by its settings alone, so that whoever asks for the same settings, for
-another region or in another table, finds the epochs that are there already.
+A cell is one training. The name of its folder follows from its settings alone, so a request with the same settings, for
+another region or in another table, finds the epochs that are trained already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tpauc._validation import check_choice, check_count, check_number, check_seed, check_share
 from tpauc.paper.data.datasets import DATASETS, check_subset
@@ -21,9 +21,17 @@ from tpauc.region import Region
 ANY_REGION, EACH_REGION = "any region", "each region"
 
 
+class Images(NamedTuple):
+    """Which images are used: a subset of a data set, and the seed of its split."""
+
+    dataset: str
+    subset: int
+    split: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a table is asked to hold; each combination of method and seed.
+    """What a table should hold: each combination of method and seed.
 
     Parameters
     ----------
@@ -34,17 +42,18 @@ class Request:
     methods : sequence of str
         Keys of ``METHODS``.
     seeds : sequence of int
-        For the weights at the start and the batches.
+        For the initial weights and the batches.
     epochs : int
         Of each training.
     regions : sequence of Region
-        To measure in; by default those of the paper.
+        To measure in; by default the regions of the paper.
     recipe : str
         A key of ``RECIPES``.
     split : int
         Seed of the split into training, validation and test data.
     per_region : bool
-        Train a method whose parameters depend on the region once for each; else with those of the first region alone.
+        Train a method whose parameters depend on the region once per region; otherwise only with the parameters of the
+        first region.
     parameters : mapping
         Values that replace the paper's.
 
@@ -77,16 +86,36 @@ class Request:
         check_count(self.epochs, "epochs")
         check_choice(self.recipe, "recipe", RECIPES)
         check_seed(self.split, "split")
-        known = {name for method in self.methods for name in self._best(method, self.regions[0])}
-        _check_known_parameters(self.parameters, known, self.methods)
-        for name, value in self.parameters.items():
-            _check_parameter(value, name)
-        _check_epochs_before(self.parameters, self.epochs)
+        self._check_parameters()
         for cell in self.cells():  # a value that no loss takes is found now, not after hours
             METHODS[cell.method].make_loss(dict(cell.parameters), ClassSizes(1, 1))
 
+    def _check_parameters(self) -> None:
+        """Raise if no method has a parameter that is set, or if its value cannot be right."""
+        known = {name for method in self.methods for name in self._best(method, self.regions[0])}
+        if unknown := [name for name in self.parameters if name not in known]:
+            have = f"their parameters are {', '.join(sorted(known))}" if known else "they have none"
+            raise ValueError(f"none of {', '.join(self.methods)} has a parameter {unknown[0]!r}; {have}")
+        for name, value in self.parameters.items():
+            if name in ("alpha", "beta"):
+                check_share(value, name)
+                continue
+            check_number(value, name)
+            if name.endswith("epochs"):
+                if value < 0.0 or value != int(value):
+                    raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
+                if value >= self.epochs:  # no epoch would be left for the loss of the method
+                    raise ValueError(
+                        f"{name} must be less than the {self.epochs} epochs of the training, got {value:g}"
+                    )
+
+    @property
+    def images(self) -> Images:
+        """Which images are asked for."""
+        return Images(self.dataset, self.subset, self.split)
+
     def cells(self) -> list[Cell]:
-        """Return the trainings that are needed, each with the regions that it serves."""
+        """Return the trainings that are needed, each with its regions."""
         return [cell for seed in self.seeds for method in self.methods for cell in self._cells_of(method, seed)]
 
     def _cells_of(self, method: str, seed: int) -> list[Cell]:
@@ -125,20 +154,8 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One training, and the regions to measure it in.
-
-    Attributes
-    ----------
-    dataset, subset, split, recipe, epochs, method, seed
-        As in `Request`.
-    parameters : tuple of (str, float)
-        Of the method.
-    regions : tuple of Region
-        To measure in.
-    chosen_for : str
-        Whose parameters these are: "any region", "each region", or the one that they were chosen for.
-    """
+class Training:
+    """The settings of one training, without the parameters of its method; as in `Request`."""
 
     dataset: str
     subset: int
@@ -147,24 +164,49 @@ class Cell:
     epochs: int
     method: str
     seed: int
+
+    @property
+    def images(self) -> Images:
+        """Which images it is trained on."""
+        return Images(self.dataset, self.subset, self.split)
+
+    def settings(self) -> dict[str, Any]:
+        """Return these settings by name."""
+        return {field.name: getattr(self, field.name) for field in fields(Training)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell(Training):
+    """One training, and the regions to measure it in.
+
+    Attributes
+    ----------
+    parameters : tuple of (str, float)
+        Of the method.
+    regions : tuple of Region
+        To measure in.
+    chosen_for : str
+        Which region the parameters were chosen for: "any region", "each region", or one region such as "(0.3, 0.3)".
+    """
+
     parameters: tuple[tuple[str, float], ...]
     regions: tuple[Region, ...]
     chosen_for: str
 
     @property
     def title(self) -> str:
-        """What progress lines call it."""
+        """The name in progress lines."""
         parameters = f" ({text})" if (text := parameters_text(self.parameters)) else ""
         return f"{self.method}{parameters}, seed {self.seed}"
 
     @property
     def trained_region(self) -> Region:
-        """The region that training is told of: that of the method's parameters, or the paper's first one."""
+        """The region of the training: that in the parameters of the method, or the first region of the paper."""
         values = dict(self.parameters)
         return Region(values.get("alpha", REGIONS[0].alpha), values.get("beta", REGIONS[0].beta))
 
     def folder(self, out: Path) -> Path:
-        """Return where the training is kept.
+        """Return the folder of the training.
 
         Examples
         --------
@@ -181,7 +223,7 @@ class Cell:
 
 
 def number_text(value: float) -> str:
-    """Return a number in short, but never so short that another one reads the same.
+    """Return a number as short as possible, but so that different numbers have different texts.
 
     >>> number_text(25.0), number_text(0.1), number_text(0.1234567)
     ('25', '0.1', '0.1234567')
@@ -200,7 +242,7 @@ def region_text(region: Region) -> str:
 
 
 def chosen_region(chosen_for: str, measured: Region) -> Region:
-    """Return the region whose parameters were trained with, for what is measured in a region.
+    """Return the region that the parameters of a result were chosen for, if the result is measured in ``measured``.
 
     >>> chosen_region("(0.3, 0.4), but exponent=1", Region(0.5, 0.5)), chosen_region(EACH_REGION, Region(0.5, 0.5))
     (Region(alpha=0.3, beta=0.4), Region(alpha=0.5, beta=0.5))
@@ -221,7 +263,7 @@ def parameters_text(parameters: Sequence[tuple[str, float]]) -> str:
 
 
 def parameters_of(text: str) -> tuple[tuple[str, float], ...]:
-    """Return the parameters that `parameters_text` has written.
+    """Return the parameters in a text of `parameters_text`.
 
     >>> parameters_of("exponent=0.1 warmup_epochs=0")
     (('exponent', 0.1), ('warmup_epochs', 0.0))
@@ -230,7 +272,7 @@ def parameters_of(text: str) -> tuple[tuple[str, float], ...]:
 
 
 def check_each(values: Sequence[Any], name: str, check: Callable[[Any, str], Any]) -> None:
-    """Raise unless ``values`` holds at least one value, each that ``check`` lets pass, none twice."""
+    """Raise unless ``values`` is a non-empty list without repetitions whose values all pass ``check``."""
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise TypeError(f"{name} must be a list, got {values!r}")
     if not values:
@@ -239,26 +281,3 @@ def check_each(values: Sequence[Any], name: str, check: Callable[[Any, str], Any
         check(value, f"each of {name}")
     if twice := [value for place, value in enumerate(values) if value in values[:place]]:
         raise ValueError(f"{name} must hold each value once, got {twice[0]!r} twice")
-
-
-def _check_known_parameters(given: Mapping[str, float], known: Collection[str], methods: Sequence[str]) -> None:
-    """Raise if a parameter is set that none of the methods has."""
-    if unknown := [name for name in given if name not in known]:
-        have = f"their parameters are {', '.join(sorted(known))}" if known else "they have none"
-        raise ValueError(f"none of {', '.join(methods)} has a parameter {unknown[0]!r}; {have}")
-
-
-def _check_parameter(value: float, name: str) -> float:
-    """Return the value of a parameter: a share, a whole number of epochs, or any number, by its name."""
-    if name in ("alpha", "beta"):
-        return check_share(value, name)
-    if name.endswith("epochs") and (check_number(value, name) < 0.0 or value != int(value)):
-        raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
-    return check_number(value, name)
-
-
-def _check_epochs_before(parameters: Mapping[str, float], epochs: int) -> None:
-    """Raise if what comes before a method's own loss, such as a warm-up, would leave it no epoch."""
-    for name, value in parameters.items():
-        if name.endswith("epochs") and value >= epochs:
-            raise ValueError(f"{name} must be less than the {epochs} epochs of the training, got {value:g}")

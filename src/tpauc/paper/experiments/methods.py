@@ -1,4 +1,4 @@
-"""All methods of the paper's tables and of its appendix, and ours: which loss, with which parameters.
+"""All methods of the paper's tables and appendix, and ours: which loss, with which parameters.
 
 With ``h`` the hardness (``1 - f`` of a positive, ``f`` of a negative), each pair loss is
 
@@ -18,10 +18,10 @@ With ``h`` the hardness (``1 - f`` of a positive, ``f`` of a negative), each pai
 | anchored (ours) | by rank against the region | logistic, on logits |
 
 CE-RW, Focal, CB-CE and CB-Focal are cross-entropies, weighted by class. A warm-up is the paper's: epochs of SqAUC on
-all examples; "anchored" is LogisticAUC in the first half of the epochs. What the paper leaves open is set here: focus
-2 and ``b = 0.9999`` for the class-balanced losses, the values of the papers it takes them from; for OP-... and
-Minmax-... the parameters of TPAUC-...; and 10 epochs of warm-up for truncation. A training that is not longer than its
-warm-up, which the paper has none of, warms up in half of its epochs instead.
+all examples; "anchored" is LogisticAUC in the first half of the epochs. Values that the paper leaves open are set here:
+focus 2 and ``b = 0.9999`` for the class-balanced losses, as in the papers that introduced them; for OP-... and
+Minmax-... the parameters of TPAUC-...; and 10 epochs of warm-up for truncation. The paper has no training that is
+shorter than its warm-up; such a training warms up in half of its epochs.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from tpauc.losses.minimax import MinimaxTPAUCLoss
 from tpauc.losses.rank_weighting import Anchored
 from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss, WarmUp
 from tpauc.losses.weighting import Exponential, Polynomial, Uniform, Weighting
-from tpauc.paper.experiments.parameters import best_parameters
+from tpauc.paper.experiments.published import best_parameters
 from tpauc.region import Region
 
 Parameters = Mapping[str, float]
 TRUNCATION_WARMUP = 10
-ANCHORED_TAU = 0.3  # by validation TPAUC on CIFAR-10-LT, subset 1; with 0.1 a network there forgets what is easy
+ANCHORED_TAU = 0.3  # by validation TPAUC on CIFAR-10-LT, subset 1; with 0.1 a network forgets the easy examples
 
 
 class ClassSizes(NamedTuple):
-    """How many examples there are."""
+    """Number of examples per class."""
 
     positive: int
     negative: int
@@ -69,14 +69,14 @@ class Method:
     Attributes
     ----------
     group : str
-        Where it comes from: the competitors and the two forms of the paper, its appendix, the code that its authors
-        published, or this package.
+        Where it comes from: the competitors and the two forms of the paper, its appendix, the published code of its
+        authors, or this package.
     make_loss : callable
         Called as ``make_loss(parameters, class_sizes)``.
     parameters : callable
-        Called with a `Place`; returns the parameters by name, an empty mapping where there are none.
+        Called with a `Place`; returns the parameters by name, an empty mapping if there are none.
     settings : mapping
-        Of `tpauc.TrainConfig`, beyond the recipe's or instead of them.
+        Of `tpauc.TrainConfig`, in addition to the recipe's or instead of them.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Method:
 
 
 def _within(warmup_epochs: int, place: Place) -> int:
-    """Return the warm-up as it is, or half of a training that would otherwise be nothing else."""
+    """Return the warm-up, or half of the training if the warm-up is not shorter than that."""
     return warmup_epochs if warmup_epochs < place.epochs else place.epochs // 2
 
 
@@ -107,7 +107,7 @@ def _polynomial(place: Place) -> dict[str, float]:
 
 
 def _authors_polynomial(place: Place) -> dict[str, float]:
-    """Return what the authors' own file for TPAUC-Poly has, whatever the data and the region."""
+    """Return the values in the authors' file for TPAUC-Poly, the same for all data and regions."""
     return {"exponent": 0.01, "warmup_epochs": _within(8, place)}
 
 
@@ -121,7 +121,7 @@ def _exponential(place: Place) -> dict[str, float]:
 
 
 def _two_sided(name: str, one_sided: Callable[[Place], dict[str, float]]) -> Callable[[Place], dict[str, float]]:
-    """Start both sides at the common value; the paper draws how they interact, but prints no best pair."""
+    """Give both sides the common value: the paper draws how they interact, but prints no best pair."""
 
     def parameters(place: Place) -> dict[str, float]:
         common = one_sided(place)
@@ -172,11 +172,7 @@ def _two_way(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
     return TPAUCLoss(_weighting(parameters))
 
 
-def _normalised(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
-    return TPAUCLoss(_weighting(parameters), normalize=True)
-
-
-def _heterogeneous(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
+def _two_weightings(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
     return TPAUCLoss(_weighting(parameters, "positive_"), _weighting(parameters, "negative_"))
 
 
@@ -186,6 +182,10 @@ def _minimax(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
 
 def _minimax_one_way(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
     return MinimaxTPAUCLoss(Uniform(), _weighting(parameters))
+
+
+def _normalised(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
+    return TPAUCLoss(_weighting(parameters), normalize=True)
 
 
 def _logistic_auc(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
@@ -198,7 +198,7 @@ def _anchored(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
     return WarmUp(_logistic_auc(parameters, sizes), focused, int(parameters["plain_epochs"]))
 
 
-# ------------------------------------------------------------------------------------------------------ all of them
+# ------------------------------------------------------------------------------------------------------- all methods
 
 _BASELINES, _PAIRWISE, _MINIMAX, _APPENDIX, _AUTHORS, _OURS = (
     "Competitors",
@@ -233,8 +233,8 @@ METHODS: dict[str, Method] = {
     "CE-TruncTPAUC-no-warm-up": Method(_APPENDIX, _cross_entropy, _region, _BOTH),
     "Minmax-OP-Poly": Method(_APPENDIX, _minimax_one_way, _polynomial, _SADDLE),
     "Minmax-OP-Exp": Method(_APPENDIX, _minimax_one_way, _exponential, _SADDLE),
-    "TPAUC-Poly-two-sided": Method(_APPENDIX, _heterogeneous, _two_sided("exponent", _polynomial)),
-    "TPAUC-Exp-two-sided": Method(_APPENDIX, _heterogeneous, _two_sided("gamma", _exponential)),
+    "TPAUC-Poly-two-sided": Method(_APPENDIX, _two_weightings, _two_sided("exponent", _polynomial)),
+    "TPAUC-Exp-two-sided": Method(_APPENDIX, _two_weightings, _two_sided("gamma", _exponential)),
     "TPAUC-Poly-authors": Method(_AUTHORS, _two_way, _authors_polynomial, {"lr": 5e-4}),
     "TPAUC-Poly-normalised": Method(_OURS, _normalised, _linear_weights),
     "LogisticAUC": Method(_OURS, _logistic_auc),
@@ -244,7 +244,7 @@ PAPER_METHODS = tuple(name for name, method in METHODS.items() if method.group i
 
 
 def full_warmup(method: str, place: Place) -> int | None:
-    """Return the warm-up that a method has in a training that is long enough for it, None where it has none.
+    """Return the warm-up of a method in a training that is long enough for it, None if it has none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How long a cell will take: from cells that are finished, or from a step and a scored batch that are timed."""
+"""How long a cell will take: from finished cells, or from the time of one training step and one scored batch."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import NamedTuple
 import torch
 
 from tpauc.paper.data.datasets import DATASETS, Splits
+from tpauc.paper.experiments.cell_training import Backbone, config_of, new_network
 from tpauc.paper.experiments.cells import Cell
 from tpauc.paper.experiments.methods import METHODS, ClassSizes
 from tpauc.paper.experiments.provenance import machine
 from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.paper.experiments.results import Result
-from tpauc.paper.experiments.running import Backbone, config_of, new_network
 from tpauc.training.data import as_examples
 from tpauc.training.evaluation import evaluating
 from tpauc.training.setup import make_fabric, make_loss, make_optimizer, make_sampler
@@ -26,7 +26,7 @@ _TIMED = 2
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A cell, how many of its epochs are still to be trained, and about how long that takes."""
+    """A cell, how many of its epochs are left, and about how long they take."""
 
     cell: Cell
     epochs_left: int
@@ -36,8 +36,7 @@ class PlannedCell:
 def known_seconds(cell: Cell, results: Sequence[Result]) -> float | None:
     """Return the mean time of an epoch in finished cells like this one, None if there are none.
 
-    They are of the same data and recipe, on the same machine with as many threads, and of the same method if there are
-    any of that.
+    Such cells have the same data and recipe, machine and number of threads, and if possible the same method.
     """
     here = (cell.dataset, cell.subset, cell.recipe, machine(), torch.get_num_threads())
     alike = [row for row in results if (row.dataset, row.subset, row.recipe, row.machine, row.threads) == here]
@@ -46,16 +45,16 @@ def known_seconds(cell: Cell, results: Sequence[Result]) -> float | None:
 
 
 class Timing(NamedTuple):
-    """Seconds that a step of training takes, augmentation included, and the scoring of ``eval_batch_size`` images."""
+    """Seconds per training step, augmentation included, and per ``eval_batch_size`` scored images."""
 
     step: float
     scoring: float
 
     @classmethod
     def measure(cls, cell: Cell, backbone: Backbone) -> Timing:
-        """Time steps and scorings of a cell on blank images, where it would be trained.
+        """Time steps and scorings of a cell on blank images, on the device on which it would be trained.
 
-        The first of each goes before those that are timed.
+        The first of each is not timed.
         """
         config = config_of(cell, None, progress=False)
         device = make_fabric(config, started_here=False).device
@@ -76,7 +75,7 @@ class Timing(NamedTuple):
             optimizer.zero_grad()
             loss(model(augment(batch, generator)), labels).backward()
             optimizer.step()
-            weight.sum().item()  # a device that works on its own has to be waited for
+            weight.sum().item()  # waits for a device that works asynchronously
 
         def score() -> None:
             with evaluating(model), torch.no_grad():
@@ -85,11 +84,11 @@ class Timing(NamedTuple):
         return cls(_mean_seconds(step), _mean_seconds(score))
 
     def epoch(self, cell: Cell, splits: Splits) -> float:
-        """Return the time of an epoch of a cell: its steps, and whatever it scores. Reading files is not counted."""
+        """Return the time of an epoch of a cell: its steps and its scorings, without the reading of files."""
         config = config_of(cell, None, progress=False)
         train = as_examples(splits.train, "train").positive
         scored = sum(as_examples(part, "data").positive.size for part in (splits.validation, splits.test))
-        if config.hard_examples != "none":  # found by scoring all training data
+        if config.hard_examples != "none":  # which are found by scoring all training data
             scored += train.size
         return self.step * len(make_sampler(train, config)) + self.scoring * scored / config.eval_batch_size
 

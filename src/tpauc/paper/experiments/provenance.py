@@ -1,4 +1,4 @@
-"""Where a number comes from: the commit, the versions, the machine."""
+"""Where a number comes from: the commit of the source, the versions of the packages, the machine."""
 
 from __future__ import annotations
 
@@ -21,12 +21,7 @@ _PACKAGE = Path(__file__).parents[2]
 def commit() -> str:
     """Return the commit of this package's source, with "+changes" if files differ from it; empty outside a repository.
 
-    Looked up once a process: what runs is what was imported, not what the files have become since.
-
-    Examples
-    --------
-    >>> commit() == commit()
-    True
+    Looked up once per process: the imported code runs, whatever happens to the files later.
     """
     if _git("ls-files", "--error-unmatch", "__init__.py") is None:
         return ""
@@ -43,32 +38,23 @@ def _git(*arguments: str) -> str | None:
 
 
 def versions() -> str:
-    """Return the versions that decide numbers.
-
-    Examples
-    --------
-    >>> versions().split()[0]
-    'tpauc'
-    """
-    return (
-        f"tpauc {__version__}; Python {platform.python_version()}; torch {torch.__version__}; numpy {version('numpy')}"
-    )
+    """Return the versions on which numbers depend."""
+    python, numpy = platform.python_version(), version("numpy")
+    return f"tpauc {__version__}; Python {python}; torch {torch.__version__}; numpy {numpy}"
 
 
 def machine() -> str:
-    """Return the CUDA devices, of which training takes one, or else the processor and its number of cores.
-
-    Examples
-    --------
-    >>> "," in machine()
-    True
-    """
+    """Return the CUDA devices, one of which a training uses, or else the processor and its number of cores."""
     if torch.cuda.is_available():
         return f"{torch.cuda.get_device_name()}, {torch.cuda.device_count()} devices"
+    return f"{processor()}, {os.cpu_count()} cores"
+
+
+def processor() -> str:
+    """Return the model of the processor."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         text = ""
     model = re.search(r"^model name\s*:\s*(.+)$", text, flags=re.MULTILINE)
-    processor = model.group(1) if model else platform.processor() or platform.machine()
-    return f"{processor}, {os.cpu_count()} cores"
+    return model.group(1) if model else platform.processor() or platform.machine()

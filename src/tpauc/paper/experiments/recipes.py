@@ -1,16 +1,121 @@
-"""How a network is trained, apart from the loss: optimiser, schedule, batches, augmentation, start of the network.
+"""How a network is trained, apart from the loss: optimiser, schedule, batches, augmentation, initial weights.
 
-A recipe is data. The same losses run under each, so that the effect of the loss and that of the schedule stand apart.
+A recipe is data. The same losses run under each recipe, so the effects of the loss and of the recipe can be separated.
+
+The paper's augmentation is a flip, a rotation and a crop, all three as one affine grid. For each image a flip ``F`` (or
+none), an angle ``w`` within ``degrees`` and a whole number of pixels ``s`` within ``shift`` per direction are drawn.
+The pixel at ``p``, counted from the centre, is taken from
+
+    F R(w) (p + s)
+
+of the given image, which is flipped, then rotated, then cropped to its size at an offset of ``s`` from the middle.
+Outside the image values are 0; between its pixels they are interpolated, or taken from the nearest pixel. Interpolation
+blurs a rotated image, so the training images are softer than the images that are measured (`docs/paper-notes.md`, 17).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tpauc.paper.experiments.augmentation import Augment
+import torch
+from torch import Tensor
+from torch.nn.functional import affine_grid, grid_sample
+
+from tpauc._validation import check_choice, check_count, check_flag, check_non_negative
 from tpauc.paper.experiments.backbones import IMAGENET_PIXELS
+
+
+@dataclass(frozen=True)
+class Augment:
+    """Random changes of a batch, as ``transform`` of `tpauc.fit`.
+
+    Parameters
+    ----------
+    degrees : float, default=15
+        Largest angle of rotation, to either side.
+    shift : int, default=4
+        Largest offset of the crop from the middle in pixels, in each direction.
+    flip : bool, default=True
+        Flip an image left to right in half of the cases.
+    between : {"bilinear", "nearest"}, default="bilinear"
+        How values between the pixels of a rotated image are found.
+
+    Examples
+    --------
+    >>> images = torch.full((2, 3, 32, 32), 255, dtype=torch.uint8)
+    >>> changed = Augment()(images, torch.Generator().manual_seed(0))
+    >>> changed.shape, changed.dtype
+    (torch.Size([2, 3, 32, 32]), torch.float32)
+    """
+
+    degrees: float = 15.0
+    shift: int = 4
+    flip: bool = True
+    between: str = "bilinear"
+
+    def __post_init__(self) -> None:
+        check_non_negative(self.degrees, "degrees")
+        check_count(self.shift, "shift", at_least=0)
+        check_flag(self.flip, "flip")
+        check_choice(self.between, "between", ("bilinear", "nearest"))
+
+    @torch.no_grad()
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        """Return randomly changed copies of images.
+
+        Parameters
+        ----------
+        images : uint8 or floating tensor, shape (n, channels, height, width)
+        generator : torch.Generator
+            The only source of random numbers, on the device of the images.
+
+        Returns
+        -------
+        Tensor
+            Of the same shape and the same range of values; float32 for uint8 images, else of their dtype.
+        """
+        _check_image_batch(images)
+        values = images if images.is_floating_point() else images.float()
+        maps = self._maps(values, generator)
+        grid = affine_grid(maps, list(values.shape), align_corners=False)
+        return grid_sample(values, grid, mode=self.between, padding_mode="zeros", align_corners=False)
+
+    def _maps(self, values: Tensor, generator: torch.Generator) -> Tensor:
+        """Return for each image the map from places in the result to places in the image, shape ``(n, 2, 3)``.
+
+        Places are counted as by `affine_grid`, -1 and 1 at the borders, so a pixel is 2/width wide and 2/height high.
+        """
+        n, _, height, width = values.shape
+        dtype, device = values.dtype, values.device
+        angle = math.radians(self.degrees) * (2 * torch.rand(n, generator=generator, dtype=dtype, device=device) - 1)
+        flipped = torch.randint(2 if self.flip else 1, (n,), generator=generator, dtype=dtype, device=device)
+        offsets = (-self.shift, self.shift + 1)
+        across, down = torch.randint(*offsets, (2, n), generator=generator, dtype=dtype, device=device)
+        side, cosine, sine = 1 - 2 * flipped, torch.cos(angle), torch.sin(angle)
+        return torch.stack(
+            [
+                side * cosine,
+                -side * sine * height / width,
+                side * (cosine * across - sine * down) * 2 / width,
+                sine * width / height,
+                cosine,
+                (sine * across + cosine * down) * 2 / height,
+            ],
+            dim=1,
+        ).view(n, 2, 3)
+
+
+def _check_image_batch(images: Any) -> None:
+    """Raise unless ``images`` is a non-empty batch of images, as a tensor of bytes or floating-point numbers."""
+    right_dtype = images.is_floating_point() or str(images.dtype) == "torch.uint8"
+    if not right_dtype or images.ndim != 4 or images.numel() == 0:
+        raise ValueError(
+            "images must be a uint8 or floating tensor of shape (n, channels, height, width), not empty, "
+            f"got {str(images.dtype).removeprefix('torch.')} of shape {tuple(images.shape)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -26,12 +131,7 @@ class Recipe:
     network : mapping
         Keyword arguments of the backbone, such as ``head_init`` and ``pixels`` of `resnet20`.
     mirrored : bool
-        Whether the score of an image is the mean over it and its mirror image (`Mirrored`).
-
-    Examples
-    --------
-    >>> RECIPES["strong"].settings["schedule"]
-    'cosine'
+        Whether the score of an image is the mean over the image and its mirror image (`Mirrored`).
     """
 
     settings: Mapping[str, Any]
@@ -41,7 +141,7 @@ class Recipe:
 
     @property
     def depends_on_epochs(self) -> bool:
-        """Whether an epoch goes another way in a longer training: then a short one cannot be prolonged."""
+        """Whether an epoch depends on the length of the training, so that a short training cannot be prolonged."""
         return bool(self.settings["schedule"] == "cosine")
 
 
@@ -52,17 +152,17 @@ _PAPER = {**_COMMON, "lr": 1e-3, "weight_decay": 1e-5, "schedule": "exponential"
 RECIPES: dict[str, Recipe] = {
     # The protocol of the paper.
     "paper": Recipe(_PAPER),
-    # What the authors' published code does where the paper is silent: batches of 12 positives and 117 negatives, a
-    # wider last layer at the start, pixels normalised by ImageNet's means, and no shift: their crop of 32x32 is out of
-    # 32x32. Their weights (h + 1e-6)^e are not copied, as losses here need no such constant.
+    # The settings of the authors' published code on which the paper is silent: batches of 12 positives and 117
+    # negatives, larger initial weights in the last layer, pixels normalised by ImageNet's means, and no shift, because
+    # they crop 32x32 pixels out of 32x32. Their weights (h + 1e-6)^e are not copied: the losses need no such constant.
     "authors": Recipe(
         {**_PAPER, "batch_size": 129, "ratio": (12.0, 117.0)},
         augment=Augment(degrees=15, shift=0, flip=True),
         network={"pixels": IMAGENET_PIXELS, "head_init": "kaiming_uniform"},
     ),
-    # What is usual for residual networks on CIFAR. A batch of 1:3 holds 32 positives, which are the scarce side of all
-    # pairs, where 1:10 holds 12. And nothing is rotated: a rotation that interpolates blurs what is trained on, but not
-    # what is judged by.
+    # The usual settings for residual networks on CIFAR. A batch of 1:3 holds 32 positives, the scarce side of all
+    # pairs; a batch of 1:10 holds 12. Nothing is rotated: interpolation would blur the training images, but not the
+    # images that are measured.
     "strong": Recipe(
         {**_COMMON, "ratio": (1.0, 3.0), "lr": 0.1, "weight_decay": 5e-4, "schedule": "cosine"},
         augment=Augment(degrees=0, shift=4, flip=True),

@@ -1,7 +1,7 @@
-"""The file of results: one CSV row for each finished cell and region, none for an unfinished one.
+"""The file of results: one CSV row for each finished cell and region.
 
 The rows of a cell are added together, under a lock, by writing a new file and renaming it. So a kill at any moment
-leaves the file as it was or with all of them, and several processes may add to one file.
+leaves the file as it was or with all of them, and several processes can add to one file.
 """
 
 from __future__ import annotations
@@ -16,23 +16,16 @@ from pathlib import Path
 from tpauc._files import locked, remove_leftovers, write_atomically
 from tpauc._validation import check_choice
 from tpauc.paper.data.datasets import DATASETS, check_subset
-from tpauc.paper.experiments.cells import Cell, chosen_region, parameters_of, parameters_text
+from tpauc.paper.experiments.cells import Cell, Training, chosen_region, parameters_of, parameters_text
 from tpauc.paper.experiments.methods import METHODS
 from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.region import Region
 
 
 @dataclass(frozen=True, kw_only=True)
-class Key:
-    """What makes it another result: a training, and where it is measured. A file holds each once."""
+class Key(Training):
+    """What identifies a result: a training, and where it is measured. A file holds each key once."""
 
-    dataset: str
-    subset: int
-    split: int
-    recipe: str
-    epochs: int
-    method: str
-    seed: int
     alpha: float
     beta: float
     chosen_for: str
@@ -41,7 +34,7 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True)
 class Result(Key):
-    """A row. TPAUC and its limits are shares of 1; ``seconds`` is the time of training so far, over all sessions.
+    """A row. TPAUC and its limits are shares of 1; ``seconds`` is the time of training over all sessions.
 
     Attributes
     ----------
@@ -50,7 +43,7 @@ class Result(Key):
     tpauc, low, high : float
         On the test data, by the epoch with the best TPAUC on the validation data; a 95 % interval over the test set.
     validation_tpauc, best_epoch : float, int
-        Of that epoch.
+        TPAUC of that epoch on the validation data, and its number.
     last_tpauc : float
         On the test data, by the last epoch.
     """
@@ -77,24 +70,18 @@ class Result(Key):
 
     @property
     def key(self) -> Key:
-        """By which it is found."""
+        """The key of this result."""
         return Key(**{field.name: getattr(self, field.name) for field in fields(Key)})
 
 
 COLUMNS = tuple(field.name for field in fields(Result))
-_KINDS = {field.name: {"int": int, "float": float, "str": str}[str(field.type)] for field in fields(Result)}
+_TYPES = {field.name: {"int": int, "float": float, "str": str}[str(field.type)] for field in fields(Result)}
 
 
 def key_of(cell: Cell, region: Region) -> Key:
     """Return the key of the result of a cell in a region."""
     return Key(
-        dataset=cell.dataset,
-        subset=cell.subset,
-        split=cell.split,
-        recipe=cell.recipe,
-        epochs=cell.epochs,
-        method=cell.method,
-        seed=cell.seed,
+        **cell.settings(),
         alpha=region.alpha,
         beta=region.beta,
         chosen_for=cell.chosen_for,
@@ -103,18 +90,9 @@ def key_of(cell: Cell, region: Region) -> Key:
 
 
 def cell_of(key: Key) -> Cell:
-    """Return the cell of a result, with the region of that result alone.
-
-    Examples
-    --------
-    >>> from tpauc.paper.experiments.cells import Request
-    >>> request = Request(dataset="cifar10-lt", subset=1, methods=("TPAUC-Poly",), seeds=(0,), epochs=30)
-    >>> (cell,) = request.cells()
-    >>> cell_of(key_of(cell, Region(0.3, 0.3))).title == cell.title
-    True
-    """
+    """Return the cell of a result, with the region of this result only."""
     return Cell(
-        **{name: getattr(key, name) for name in ("dataset", "subset", "split", "recipe", "epochs", "method", "seed")},
+        **key.settings(),
         parameters=parameters_of(key.parameters),
         regions=(Region(key.alpha, key.beta),),
         chosen_for=key.chosen_for,
@@ -122,9 +100,10 @@ def cell_of(key: Key) -> Cell:
 
 
 def _result_of(values: Sequence[str]) -> Result:
-    """Return the result that a line of the file holds; anything that could not be shown in a table is an error."""
-    _check_row_length(values, COLUMNS)
-    row = Result(**{name: _KINDS[name](value) for name, value in zip(COLUMNS, values, strict=True)})
+    """Return the result in a line of the file; values that no table can show are an error."""
+    if len(values) != len(COLUMNS):
+        raise ValueError(f"it has {len(values)} values for {len(COLUMNS)} columns")
+    row = Result(**{name: _TYPES[name](value) for name, value in zip(COLUMNS, values, strict=True)})
     check_choice(row.dataset, "dataset", DATASETS)
     check_subset(row.subset, DATASETS[row.dataset].subsets)
     check_choice(row.recipe, "recipe", RECIPES)
@@ -141,18 +120,13 @@ class ResultsFile:
     ----------
     path : Path
         Made with the first row.
-
-    Examples
-    --------
-    >>> ResultsFile(Path("nowhere/results.csv")).read()
-    []
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> list[Result]:
-        """Return all rows; one that this version could not have written is an error that names its line."""
+        """Return all rows; a row that this version could not have written is an error that names its line."""
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -160,7 +134,12 @@ class ResultsFile:
         except UnicodeDecodeError as error:
             raise ValueError(f"{self.path} is damaged, it is no text ({error}); choose another --out") from error
         reader = csv.reader(io.StringIO(text, newline=""))
-        _check_results_header(next(reader, []), COLUMNS, self.path)
+        header = next(reader, [])
+        if header != list(COLUMNS):
+            raise ValueError(
+                f"{self.path} is not a file of results of this version: its columns are "
+                f"{', '.join(header) or 'missing'}; choose another --out"
+            )
         rows = []
         for values in reader:
             try:
@@ -176,7 +155,7 @@ class ResultsFile:
         return [region for region in cell.regions if key_of(cell, region) not in there]
 
     def add(self, rows: Sequence[Result]) -> None:
-        """Add rows, all of them or none; one whose key is there already stays as it is."""
+        """Add rows, all of them or none; a row whose key is there already stays as it is."""
         with self.locked():
             remove_leftovers(self.path)
             before = self.read()
@@ -190,22 +169,7 @@ class ResultsFile:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from adding at the same time; a process that dies lets go of the lock."""
+        """Keep other processes from adding at the same time; the lock ends with the process."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with locked(self.path.with_name(f".{self.path.name}.lock")):
             yield
-
-
-def _check_results_header(found: Sequence[str], expected: Sequence[str], path: object) -> None:
-    """Raise if a file of results has other columns than this version writes."""
-    if list(found) != list(expected):
-        raise ValueError(
-            f"{path} is not a file of results of this version: its columns are {', '.join(found) or 'missing'}; "
-            "choose another --out"
-        )
-
-
-def _check_row_length(values: Sequence[str], columns: Sequence[str]) -> None:
-    """Raise unless a line of a file of results has a value for each column."""
-    if len(values) != len(columns):
-        raise ValueError(f"it has {len(values)} values for {len(columns)} columns")

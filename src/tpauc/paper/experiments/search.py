@@ -1,13 +1,13 @@
-"""Search the parameters of a method by validation TPAUC, through Optuna; several machines may share a study.
+"""Search the parameters of a method by validation TPAUC, through Optuna; several machines can share a study.
 
-What is searched are the paper's grids: the exponent (Poly) or gamma (Exp), of each side where they differ, and the
-epochs of warm-up; of "anchored" the width of the border and the epochs before it. A trial is a cell of a table
-(`cells`): it has checkpoints, goes on after a stop, and `tpauc reproduce table --set ...` finds it
-trained. Test data are scored but never looked at here.
+The search space is made of the paper's grids: the exponent (Poly) or gamma (Exp), for each class if they differ, and
+the epochs of warm-up; for "anchored" the width of the border and the epochs before it. A trial is a cell of a table
+(`cells`): it has checkpoints, continues after a stop, and `tpauc reproduce table --set ...` finds it trained. Test data
+are scored, but the search does not use them.
 
-A study lives where its storage URL says, ``sqlite:///search.db`` or the address of a database server. Every process
-that is given the same URL and the same request takes part, until the study has as many finished trials as are wanted,
-or has tried every combination. What Optuna proposes a second time is replaced by something that was not tried yet.
+The storage URL says where the study is kept, such as ``sqlite:///search.db`` or the address of a database server. Every
+process with the same URL and the same request takes part, until the study has the wanted number of finished trials, or
+has tried every combination. If Optuna proposes a combination a second time, an untried one takes its place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import platform
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,10 @@ import numpy as np
 from tpauc._validation import check_count, import_extra
 from tpauc.paper.data.datasets import Splits
 from tpauc.paper.experiments.backbones import BACKBONES
+from tpauc.paper.experiments.cell_training import Backbone, best_epoch, train_cell
 from tpauc.paper.experiments.cells import Cell, Request, parameters_text, region_text
-from tpauc.paper.experiments.parameters import EXPONENT_GRID, GAMMA_GRID, WARMUP_GRID
-from tpauc.paper.experiments.request_data import RequestData, Say
-from tpauc.paper.experiments.running import Backbone, best_epoch, train_cell
+from tpauc.paper.experiments.image_data import ImageData, Say
+from tpauc.paper.experiments.published import EXPONENT_GRID, GAMMA_GRID, WARMUP_GRID
 from tpauc.training.exceptions import TrainingDivergedError
 
 TAU_GRID = (0.03, 0.1, 0.3, 1.0)  # from nearly the exact selection to weights within a factor of 2
@@ -40,23 +40,23 @@ _PROCESS = "process"
 
 
 class StorageError(ValueError):
-    """A storage that no study can be kept in: not a URL, no driver for it, or nothing that can be opened there."""
+    """The storage cannot keep a study: it is not a URL, has no driver, or cannot be opened."""
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a study has found so far.
+    """The best parameters of a study so far.
 
     Attributes
     ----------
     study : str
         Its name in the storage.
     trials : int
-        How many different parameters were tried to the end.
+        How many different combinations of parameters have been tried to the end.
     parameters : dict
-        Of the best one.
+        The best combination.
     validation_tpauc : float
-        Of the best one.
+        Its TPAUC on the validation data.
     """
 
     study: str
@@ -66,7 +66,7 @@ class SearchResult:
 
 
 def search_space(request: Request) -> dict[str, tuple[float, ...]]:
-    """Return the values to choose from, by name of the parameter; one that the request sets is not searched.
+    """Return the values to choose from, by name of the parameter; parameters that the request sets are not searched.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def search_space(request: Request) -> dict[str, tuple[float, ...]]:
 
 
 def study_name(request: Request) -> str:
-    """Return the name of the study of a request: everything that a trial depends on besides what is searched.
+    """Return the name of the study of a request: everything that a trial depends on besides the searched parameters.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def study_name(request: Request) -> str:
 
 
 class Search:
-    """A study, and what its trials are trained on.
+    """A study, and the data of its trials.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class Search:
     storage : str, optional
         URL; by default a file ``search.db`` in ``out``.
     backbone : callable, optional
-        Returns a new network; by default that of the data set.
+        Returns a new network; by default the network of the data set.
 
     Raises
     ------
@@ -133,29 +133,32 @@ class Search:
         backbone: Backbone | None = None,
     ) -> None:
         for name in ("methods", "seeds", "regions"):
-            _check_single(getattr(request, name), name)
-        self._request, self._out, self._data = request, out, RequestData(data_dir)
+            if len(values := getattr(request, name)) != 1:
+                raise ValueError(f"a search takes one of {name}, got {len(values)}: {', '.join(map(str, values))}")
+        self._request, self._out, self._data = request, out, ImageData(data_dir)
         self._backbone = backbone or BACKBONES[request.dataset]
-        self._space = _check_searchable(search_space(request), request.methods[0])
+        self._space = search_space(request)
+        if not self._space:
+            raise ValueError(f"{request.methods[0]} has no parameters to search")
         self._optuna: Any = import_extra("optuna", "paper")
         if storage is None:
             out.mkdir(parents=True, exist_ok=True)
-            # By way of SQLAlchemy, which Optuna stands on: in a URL a "?" of the folder's name needs escaping.
+            # SQLAlchemy, on which Optuna is built, escapes a "?" in the name of the folder.
             url = import_extra("sqlalchemy", "paper").URL.create("sqlite", database=str(out / "search.db"))
             storage = url.render_as_string(hide_password=False)
         self._study = _opened_study(self._optuna, study_name(request), storage)
         self._collisions = 0
 
     def run(self, trials: int, *, say: Say = print, progress: bool = True) -> SearchResult:
-        """Try parameters until the study has ``trials`` finished trials, those of other processes included.
+        """Try parameters until the study has ``trials`` finished trials, including the trials of other processes.
 
-        Where there are not so many combinations of parameters, all of them are tried. Images on which the region cannot
-        be measured are refused before anything is trained.
+        If there are fewer combinations of parameters, all of them are tried. Images on which the region cannot be
+        measured are refused before anything is trained.
 
         Raises
         ------
         StorageError
-            If the study cannot be reached any longer. What is trained stays trained.
+            If the study cannot be reached any longer. Finished trainings are kept.
         """
         check_count(trials, "trials")
         try:
@@ -173,15 +176,15 @@ class Search:
         return SearchResult(study.study_name, len(self._finished()), dict(study.best_params), float(study.best_value))
 
     def _try(self, splits: Splits, say: Say, progress: bool) -> None:
-        """Train and measure one choice of parameters; after a stop it is the first to be tried again."""
+        """Train and measure one combination of parameters; after a stop it is tried again first."""
         study, state = self._study, self._optuna.trial.TrialState
         trial = study.ask()
-        # Seeded by the number of the trial, which is nobody else's: processes that start together choose differently.
+        # Seeded by the number of the trial, which is unique: processes that start together choose differently.
         seeds = np.random.SeedSequence(self._request.seeds[0], spawn_key=(trial.number,))
         study.sampler = self._optuna.samplers.TPESampler(seed=int(seeds.generate_state(1)[0]), constant_liar=True)
         trial.set_user_attr(_PROCESS, _this_process())
         chosen = {name: trial.suggest_categorical(name, values) for name, values in self._space.items()}
-        if chosen in self._finished():  # a failed trial is one that Optuna learns nothing from
+        if chosen in self._finished():  # Optuna learns nothing from a failed trial
             study.tell(trial, state=state.FAIL)
             self._enqueue_another(chosen, seeds)
             return
@@ -194,7 +197,9 @@ class Search:
             say(f"trial {trial.number + 1}: another process is training it")
             study.tell(trial, state=state.FAIL)
             self._enqueue_another(chosen, seeds)
-            time.sleep(_SECONDS_TO_WAIT * min(2**self._collisions, _LONGEST_WAIT))  # all that is left may be busy
+            time.sleep(
+                _SECONDS_TO_WAIT * min(2**self._collisions, _LONGEST_WAIT)
+            )  # all remaining combinations may be busy
             self._collisions += 1
         except TrainingDivergedError as error:
             say(f"trial {trial.number + 1}: {error}")
@@ -209,13 +214,13 @@ class Search:
             say(f"trial {trial.number + 1}: validation TPAUC {value:.4f}")
 
     def _retry_lost_trials(self) -> None:
-        """Give the trials of processes of this machine that were killed to whoever asks next."""
+        """Enqueue the trials of killed processes of this machine again."""
         state = self._optuna.trial.TrialState
         for trial in self._study.get_trials(states=(state.RUNNING,)):
             if _is_lost(trial.user_attrs):
                 try:
                     self._study.tell(trial.number, state=state.FAIL)
-                except ValueError:  # another process has found it, and tries it again
+                except ValueError:  # another process has enqueued it again already
                     continue
                 self._study.enqueue_trial(trial.params)
 
@@ -226,12 +231,12 @@ class Search:
         return [dict(zip(self._space, values, strict=True)) for values in itertools.product(*self._space.values())]
 
     def _finished(self) -> list[dict[str, float]]:
-        """Return the different parameters that were tried to the end."""
+        """Return the different combinations that have been tried to the end."""
         complete = self._study.get_trials(deepcopy=False, states=(self._optuna.trial.TrialState.COMPLETE,))
         return [chosen for chosen in self._combinations() if any(trial.params == chosen for trial in complete)]
 
     def _enqueue_another(self, chosen: Mapping[str, float], seeds: np.random.SeedSequence) -> None:
-        """Let the next trial be of parameters that are neither finished nor these, if there are any."""
+        """Enqueue another combination that is not finished, if there is one."""
         finished = self._finished()
         if left := [other for other in self._combinations() if other != chosen and other not in finished]:
             self._study.enqueue_trial(left[int(np.random.default_rng(seeds).integers(len(left)))])
@@ -240,7 +245,7 @@ class Search:
 def _opened_study(optuna: Any, name: str, storage: str) -> Any:
     try:
         return _created_study(optuna, name, storage)
-    except Exception as error:  # of Optuna, of SQLAlchemy, or of whichever driver the URL asks for
+    except Exception as error:  # from Optuna, from SQLAlchemy, or from the driver that the URL names
         shown = re.sub(r"(://[^:/@]*):.*@", r"\1:...@", storage)  # without its password
         reason = str(error).partition("\n")[0]
         rule = "storage must be the URL of a database that can be opened, such as sqlite:///search.db"
@@ -248,12 +253,12 @@ def _opened_study(optuna: Any, name: str, storage: str) -> Any:
 
 
 def _created_study(optuna: Any, name: str, storage: str) -> Any:
-    """Open a study, or make it; of processes that make it at once all but one fail, and find it a moment later."""
+    """Open or create a study; if several processes create it at once, all but one fail and find it a moment later."""
     pauses = list(_PAUSES)
     while True:
         try:
             return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
-        except Exception:  # whatever the driver raises, see above
+        except Exception:  # of any driver, see above
             if not pauses:
                 raise
             time.sleep(pauses.pop(0))
@@ -264,31 +269,18 @@ def _this_process() -> str:
 
 
 def _is_lost(attributes: Mapping[str, Any]) -> bool:
-    """Whether a running trial belongs to a process of this machine that is no more."""
+    """Return whether a running trial belongs to a process of this machine that has ended."""
     node, _, number = str(attributes.get(_PROCESS, "")).rpartition(" ")
     if node != platform.node():
         return False
-    if os.name == "nt":  # where signal 0 is Ctrl-C and asks nothing
+    if os.name == "nt":  # signal 0 is Ctrl-C there, not a question
         return False
-    if int(number) == os.getpid():  # of a process before this one that had its number, or was interrupted here
+    if int(number) == os.getpid():  # an earlier process with the same number, or an interrupted search of this one
         return True
     try:
         os.kill(int(number), 0)
     except ProcessLookupError:
         return True
-    except PermissionError:  # it lives, and is someone else's
+    except PermissionError:  # it runs, for another user
         return False
     return False
-
-
-def _check_single(values: Sequence[Any], name: str) -> None:
-    """Raise unless a request that is searched holds one value of ``name``."""
-    if len(values) != 1:
-        raise ValueError(f"a search takes one of {name}, got {len(values)}: {', '.join(map(str, values))}")
-
-
-def _check_searchable(space: dict[str, tuple[float, ...]], method: str) -> dict[str, tuple[float, ...]]:
-    """Return the values to choose from if there is anything to choose."""
-    if not space:
-        raise ValueError(f"{method} has no parameters to search")
-    return space

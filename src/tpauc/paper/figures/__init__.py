@@ -1,19 +1,15 @@
 """The paper's figures: numbers first, pictures of these numbers second.
 
-| module | idea |
+| module | holds |
 | --- | --- |
-| `figure` | `PaperFigure`: what a figure is |
-| `registry` | `FIGURES`: all of them by name |
-| `making` | `make_figure`: PNG and CSV, written together |
-| `canvas` | how axes, lines and legends look |
-| `trials` | `Experiment`: what is trained for a figure |
-| `plane_trials`, `image_trials` | its trials as small nets on the plane (`small_training`), and on the paper's images |
-| `trial_drawing` | how their results are drawn |
-| all others | one figure each |
+| `catalogue` | `FIGURES`, all of them by name, and `make_figure`, which writes PNG and CSV together |
+| `figure` | `PaperFigure`: what a figure is; `Experiment` and `Trial`: what is trained for it |
+| `_plane_trials`, `image_trials` | the trials as small nets on the plane, and as networks on the paper's images |
+| `_drawing` | axes, lines, bands and legends |
+| all others | the figures, by theme |
 """
 
+from tpauc.paper.figures.catalogue import FIGURES, make_figure
 from tpauc.paper.figures.figure import PaperFigure
-from tpauc.paper.figures.making import make_figure
-from tpauc.paper.figures.registry import FIGURES
 
 __all__ = ["FIGURES", "PaperFigure", "make_figure"]

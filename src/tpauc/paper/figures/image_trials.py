@@ -1,7 +1,7 @@
 """The trials of a figure on images: each is a cell of the paper's tables, trained by its protocol.
 
-The trainings are kept in the folder of a table (`tables`): an interrupted figure goes on where it was,
-several processes may share the work, and figures share the cells that they have in common.
+The trainings are kept in the folder of a table (`tpauc.paper.experiments.table_folder`). So an interrupted figure
+continues where it stopped, several processes can share the work, and figures share the cells that they have in common.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 from tpauc.paper.data.datasets import DATASETS
 from tpauc.paper.experiments.cells import Cell, Request
+from tpauc.paper.experiments.image_data import Say
 from tpauc.paper.experiments.methods import METHODS, Place
-from tpauc.paper.experiments.parameters import WARMUP_GRID
-from tpauc.paper.experiments.request_data import Say
-from tpauc.paper.experiments.tables import TableFolder
-from tpauc.paper.figures.figure import Row
-from tpauc.paper.figures.trials import Experiment, Trial
+from tpauc.paper.experiments.published import WARMUP_GRID
+from tpauc.paper.experiments.table_folder import TableFolder
+from tpauc.paper.figures.figure import Experiment, Row, Trial
 
 EPOCHS, SEED = 50, 0
 PAPER_WARMUPS = tuple(epochs / EPOCHS for epochs in WARMUP_GRID)
@@ -26,27 +25,22 @@ _Trainings = dict[Path, list[Cell]]
 
 
 class UnfinishedError(ValueError):
-    """An experiment that lacks trainings: another process is busy with them, or they have failed."""
+    """Some trainings of an experiment are missing: another process is busy with them, or they have failed."""
 
 
 class ImageRuns(NamedTuple):
-    """Where trainings on images are kept, and what they are trained on.
+    """Where trainings on images are kept, and on which data.
 
     Attributes
     ----------
     folder : Path
-        Of a table.
+        Folder of a table.
     data_dir : Path
         Where the images are.
     dataset : str or None
-        A key of `tpauc.paper.data.datasets.DATASETS`; None for the one on which the paper has the figure.
+        A key of `tpauc.paper.data.datasets.DATASETS`; None for the data set of the paper's figure.
     subset : int
         Which classes are positive: 1, 2 or 3.
-
-    Examples
-    --------
-    >>> ImageRuns(Path("figures/table"), Path("data")).subset
-    1
     """
 
     folder: Path
@@ -56,13 +50,7 @@ class ImageRuns(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """What a figure trains on images: how many networks, on what, and how many epochs of that are still to be done.
-
-    Examples
-    --------
-    >>> print(Workload("cifar10-lt", subset=1, trainings=2, epochs_left=100))
-    2 trainings of 50 epochs on CIFAR-10-LT, subset 1; 100 epochs are left
-    """
+    """The trainings of a figure on images: how many, on which data, and how many epochs are left."""
 
     dataset: str
     subset: int
@@ -75,7 +63,7 @@ class Workload(NamedTuple):
 
 
 def requests_of(experiment: Experiment, runs: ImageRuns) -> list[Request]:
-    """Return the cells of the paper's tables that each trial stands for.
+    """Return the trials as requests for cells of the paper's tables.
 
     Examples
     --------
@@ -89,7 +77,7 @@ def requests_of(experiment: Experiment, runs: ImageRuns) -> list[Request]:
 
 
 def _requests_of_trial(trial: Trial, experiment: Experiment, runs: ImageRuns) -> list[Request]:
-    """Return one request with the parameters of each region, or one for each region with its own and two measures."""
+    """Return one request for all regions, or one per region if each is measured by OPAUC as well."""
     dataset = runs.dataset or experiment.dataset
     known = METHODS[trial.method].parameters(Place(dataset, runs.subset, experiment.regions[0], EPOCHS))
     together = tuple(experiment.regions)
@@ -110,15 +98,7 @@ def _requests_of_trial(trial: Trial, experiment: Experiment, runs: ImageRuns) ->
 
 
 def workload_of(experiment: Experiment, runs: ImageRuns) -> Workload:
-    """Return what there is to train, and how much of it earlier calls have left.
-
-    Examples
-    --------
-    >>> from tpauc.region import Region
-    >>> experiment = Experiment([Trial("SqAUC"), Trial("TPAUC-Exp")], [Region(0.3, 0.3), Region(0.4, 0.4)])
-    >>> workload_of(experiment, ImageRuns(Path("nowhere"), Path("nowhere"))).trainings  # Exp for each region
-    3
-    """
+    """Return how many trainings there are, and how many of their epochs are left."""
     requests, table = requests_of(experiment, runs), TableFolder(runs.folder, runs.data_dir)
     trainings = _trainings(requests)
     left = sum(_epochs_left(cells, table) for cells in trainings.values())
@@ -126,23 +106,25 @@ def workload_of(experiment: Experiment, runs: ImageRuns) -> Workload:
 
 
 def seconds_left(experiment: Experiment, runs: ImageRuns, *, say: Say) -> float:
-    """Return about how long it takes on this machine as busy as it is, from the time of an epoch of each method."""
+    """Return an estimate of the time left on this machine, from the time of one epoch of each method."""
     requests, table = requests_of(experiment, runs), TableFolder(runs.folder, runs.data_dir)
-    paces: dict[str, float] = {}
+    epoch_seconds: dict[str, float] = {}
     for request in requests:
-        if request.methods[0] not in paces:
+        if request.methods[0] not in epoch_seconds:
             left = [planned for planned in table.plan(request, say=say) if planned.epochs_left]
-            paces |= {planned.cell.method: planned.seconds / planned.epochs_left for planned in left}
-    return sum(paces.get(cells[0].method, 0.0) * _epochs_left(cells, table) for cells in _trainings(requests).values())
+            epoch_seconds |= {planned.cell.method: planned.seconds / planned.epochs_left for planned in left}
+    return sum(
+        epoch_seconds.get(cells[0].method, 0.0) * _epochs_left(cells, table) for cells in _trainings(requests).values()
+    )
 
 
 def measure_on_images(experiment: Experiment, runs: ImageRuns, *, say: Say) -> list[Row]:
-    """Train what is missing of an experiment, and return its rows, as `measure_on_plane` does.
+    """Train the missing part of an experiment, and return its rows, with the columns of `measure_on_plane`.
 
     Raises
     ------
     UnfinishedError
-        If another process is training some of it, or a training has failed.
+        If another process is training a part of it, or a training has failed.
     """
     requests, table = requests_of(experiment, runs), TableFolder(runs.folder, runs.data_dir)
     failed: dict[str, str] = {}
@@ -183,5 +165,5 @@ def _trainings(requests: Sequence[Request]) -> _Trainings:
 
 
 def _epochs_left(cells: Sequence[Cell], table: TableFolder) -> int:
-    """Return how many epochs a training lacks that some of its cells still need."""
+    """Return how many epochs of a training are left for the cells that need it."""
     return max(map(table.epochs_left, cells))

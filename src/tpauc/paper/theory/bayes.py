@@ -1,8 +1,8 @@
-"""Bayes scoring for TPAUC: the paper's Theorems 2 and 3 on populations that are known.
+"""Bayes scoring for TPAUC: the paper's Theorems 2 and 3 on known populations.
 
-**What is best.** By the Neyman-Pearson lemma the ROC curve of ``eta`` lies on or above that of every other scorer, at
-every false positive rate. So ``eta`` has the largest TPAUC in *every* region; the paper's remark that it might not be a
-solution is wrong. `bayes_tpauc` is that limit.
+**The best scorer.** By the Neyman-Pearson lemma the ROC curve of ``eta`` lies on or above the curve of every other
+scorer, at every false positive rate. So ``eta`` has the largest TPAUC in *every* region; the paper's remark that it
+might not be a solution is wrong. `bayes_tpauc` returns this limit.
 
 **Three sets.** With the thresholds ``t_{1-alpha}(f)``, above which the share ``1 - alpha`` of the positives lies, and
 ``t_beta(f)``, above which the share ``beta`` of the negatives lies, a scorer splits the examples into
@@ -15,14 +15,14 @@ kind ``z`` ranked the wrong way, make up the risk (not normalised, TPAUC is ``1 
     risk = [middle x middle, wrong order] + [top, middle or bottom] + [middle or top, bottom] - [top, bottom].
 
 The last term is missing in the paper's Theorem 2: its sets C-up and C-down both hold the pairs (top, bottom), which are
-thus counted twice. ``eta`` minimises the printed sum as well, because it also minimises the surplus.
+counted twice. ``eta`` minimises the printed sum as well, because it also minimises the surplus.
 
 **Theorem 3.** For two scorers with the same three sets the last three terms agree, so only the order inside the middle
 counts, and against the order of ``eta`` a scorer loses exactly
 
     sum over pairs of the middle in the wrong order of |p+(x) p-(z) - p+(z) p-(x)| / (alpha beta).
 
-``eta`` belongs to this class itself, so the restriction to it costs nothing.
+``eta`` itself belongs to this class of scorers, so the restriction to the class costs nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ROUNDING = 1e-12  # sums of shares that should be alpha or beta miss it by less
 
 
 def bayes_tpauc(population: FinitePopulation, region: Region) -> float:
-    """Return the largest normalised TPAUC that any scorer can have: that of ``eta``.
+    """Return the largest normalised TPAUC of any scorer: the TPAUC of ``eta``.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def bayes_tpauc(population: FinitePopulation, region: Region) -> float:
 
 
 class ThreeSets(NamedTuple):
-    """Which kinds are certain positives, in question, and certain negatives; bool arrays of shape (m,)."""
+    """Which kinds lie above both thresholds, between them, and below; bool arrays of shape (m,)."""
 
     top: BoolArray
     middle: BoolArray
@@ -66,8 +66,8 @@ def three_sets(population: FinitePopulation, scores: npt.ArrayLike, region: Regi
     """Split the kinds by the two thresholds of a scorer.
 
     A kind that a threshold cuts through belongs to the middle. A curve that misses the region has
-    ``t_beta > t_{1-alpha}``, which the paper excludes, and so does this function. It also excludes a curve that runs
-    along the border of the region such that a kind would be both top and bottom.
+    ``t_beta > t_{1-alpha}``; the paper and this function exclude it. A curve along the border of the region, for which
+    a kind would be both top and bottom, is excluded as well.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def three_sets(population: FinitePopulation, scores: npt.ArrayLike, region: Regi
 
 
 def _sets(population: FinitePopulation, scores: npt.ArrayLike, region: Region) -> ThreeSets | None:
-    """Return the three sets of a scorer, None for one whose curve misses the region."""
+    """Return the three sets of a scorer, None if its curve misses the region."""
     values = check_scores(scores, "scores")
     check_same_length("scores", values, "positive", population.positive)
     _, kind = np.unique(values, return_inverse=True)
@@ -92,7 +92,7 @@ def _sets(population: FinitePopulation, scores: npt.ArrayLike, region: Region) -
     negatives_up_to = np.cumsum(np.bincount(kind, population.negative))
     top = (positives_down_to <= 1.0 - region.alpha + _ROUNDING)[kind]
     bottom = (negatives_up_to <= 1.0 - region.beta + _ROUNDING)[kind]
-    # Where a threshold cuts a kind, the curve may miss the region although no kind is both top and bottom.
+    # If a threshold cuts a kind, the curve may miss the region although no kind is both top and bottom.
     misses = entry_rate(*population.roc(values), region) > region.beta + _ROUNDING or (top & bottom).any()
     return None if misses else ThreeSets(top, ~top & ~bottom, bottom)
 
@@ -114,7 +114,7 @@ def uncut_region(population: FinitePopulation, region: Region) -> Region:
 
 
 def weakly_consistent(population: FinitePopulation, scores: npt.ArrayLike, region: Region) -> bool:
-    """Say whether a scorer makes the same three sets as ``eta``; one whose curve misses the region does not.
+    """Return whether a scorer has the same three sets as ``eta``; False if its curve misses the region.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def shuffled_within(
     region : Region
     part : {"top", "middle", "bottom"}
     moves : int
-        How many swaps of neighbours; many of them make any order.
+        Number of swaps of neighbours; with many swaps any order can result.
     rng : numpy.random.Generator
 
     Returns
@@ -156,7 +156,7 @@ def shuffled_within(
     sets = three_sets(population, population.eta, region)
     members = sets._asdict()[check_choice(part, "part", ThreeSets._fields)]
     order = np.argsort(population.eta, kind="stable")
-    places = np.flatnonzero(members[order])  # one after the other, because the set is an interval of eta
+    places = np.flatnonzero(members[order])  # adjacent, because the set is an interval of eta
     for _ in range(check_count(moves, "moves", at_least=0) if places.size > 1 else 0):
         place = places[rng.integers(places.size - 1)]
         order[[place, place + 1]] = order[[place + 1, place]]
@@ -166,10 +166,10 @@ def shuffled_within(
 
 
 def middle_order_loss(population: FinitePopulation, scores: npt.ArrayLike, region: Region) -> float:
-    """Return what Theorem 3 says a weakly consistent scorer loses against ``eta``, in normalised TPAUC.
+    """Return the loss of a weakly consistent scorer against ``eta`` by Theorem 3, in normalised TPAUC.
 
-    Exact where no kind is cut by a threshold of the region. A scorer that is not weakly consistent is refused: the
-    theorem says nothing of it.
+    Exact if no threshold of the region cuts a kind. A scorer that is not weakly consistent is refused, because the
+    theorem does not apply to it.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def middle_order_loss(population: FinitePopulation, scores: npt.ArrayLike, regio
     p, n, f = population.positive[middle], population.negative[middle], values[middle]
     gain = np.outer(p, n) - np.outer(n, p)  # > 0 where eta ranks the first above the second
     ahead = np.sign(f[:, None] - f[None, :])
-    # Each pair stands twice in the table; a tie loses half of it.
+    # Each pair is in the table twice; a tie loses half of its weight.
     lost = np.where(gain > 0.0, gain * (1.0 - ahead) / 2.0, 0.0)
     return float(lost.sum()) / region.area
 
@@ -201,12 +201,12 @@ class RiskTerms(NamedTuple):
 
     @property
     def printed(self) -> float:
-        """The sum as the paper has it."""
+        """The sum as the paper prints it."""
         return self.middle + self.up + self.down
 
     @property
     def risk(self) -> float:
-        """The risk, with the pairs that the printed sum counts twice taken off."""
+        """The risk: the printed sum without the pairs that it counts twice."""
         return self.printed - self.top_and_bottom
 
 

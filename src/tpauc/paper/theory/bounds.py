@@ -5,14 +5,14 @@ pairs, and ``I2`` all other pairs. With weights ``v`` and pair losses ``l``
 
     relaxed - truncated = (1 - s) E_I2[v+ v- l] - s E_I1[(1 - v+ v-) l]
 
-exactly. The reverse Hoelder inequality for the first term and that of Cauchy and Schwarz for the second give: the bound
-holds if for some ``p`` in (0, 1), with ``q = -p/(1-p)``,
+exactly. By the reverse Hoelder inequality for the first term and the Cauchy-Schwarz inequality for the second, the
+bound holds if for some ``p`` in (0, 1), with ``q = -p/(1-p)``,
 
     rho_p >= xi_q,    rho_p = E_I2[(v+ v-)^p]^(1/p) / E_I1[(1 - v+ v-)^2]^(1/2),
                       xi_q  = s/(1-s) * E_I1[l^2]^(1/2) / E_I2[l^q]^(1/q).
 
-The paper's statement has the inequality signs of ``I1`` the other way round, and ``I1`` and ``I2`` exchanged in
-``xi_q``; ``sets="stated"`` computes that, and there are draws in which it holds and the bound does not.
+The paper's statement reverses the inequality signs of ``I1``, and exchanges ``I1`` and ``I2`` in ``xi_q``.
+``sets="stated"`` computes this form; in some draws it holds and the bound does not.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from tpauc.paper.theory.selection import top_k
 from tpauc.region import Region
 
 SETS = ("corrected", "stated")
-# Any p that satisfies the condition is a proof, so a grid can miss a proof but never invent one.
+# Any p that satisfies the condition is a proof, so a grid can miss a proof but never gives a false one.
 P_GRID = np.linspace(0.01, 0.99, 25)
 
 
 class BoundCheck(NamedTuple):
-    """What Proposition 2 says of one draw, and what is true of it.
+    """The condition of Proposition 2 on one draw, and both risks.
 
     Attributes
     ----------
     margin : float
         The largest ``rho_p - xi_q`` over a grid of ``p``; at least 0 where the sufficient condition holds.
     p : float
-        Where it is reached.
+        The ``p`` of the largest margin.
     relaxed, truncated : float
         The two risks, each a mean over all pairs.
     """
@@ -74,7 +74,7 @@ def check_bound(
     surrogate: SurrogateLike = "square",
     sets: str = "corrected",
 ) -> BoundCheck:
-    """Evaluate the sufficient condition of Proposition 2 and both risks on one sample. Makes the pair matrix.
+    """Evaluate the sufficient condition of Proposition 2 and both risks on one sample, through the pair matrix.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def check_bound(
     surrogate : str, Surrogate or callable, default="square"
         As in `tpauc.TPAUCLoss`.
     sets : {"corrected", "stated"}, default="corrected"
-        Which sets the condition uses: those of the proof, or those of the printed statement.
+        Whether the condition uses the sets of the proof or those of the printed statement.
 
     Examples
     --------
@@ -124,8 +124,8 @@ def gaussian_trial(rng: np.random.Generator, n: int = 100) -> tuple[FloatArray, 
     """Draw scores as in the paper's experiment: positives from N(0.5, 0.08), negatives from N(0.3, 0.08).
 
     The paper does not say whether 0.08 is the standard deviation or the variance. It is taken as the standard
-    deviation: as the variance it would put 15 % of the negatives' scores outside (0, 1). The rare ones that still lie
-    there, fewer than one in 10,000, are drawn again.
+    deviation: as the variance it would put 15 % of the scores of the negatives outside (0, 1). The few scores that
+    still lie outside, fewer than one in 10,000, are drawn again.
 
     Parameters
     ----------
@@ -159,19 +159,19 @@ def _normal_inside(rng: np.random.Generator, mean: float, n: int) -> FloatArray:
 
 
 def _margins(rho: FloatArray, xi: FloatArray) -> FloatArray:
-    """Return ``rho - xi``; where all weights of I1 are 1 the bound holds whatever the losses."""
+    """Return ``rho - xi``; if all weights of I1 are 1, the bound holds for all losses and the margin is infinite."""
     return np.subtract(rho, xi, out=np.full_like(rho, np.inf), where=np.isfinite(rho))
 
 
 def _rho(weight: FloatArray, first: BoolArray) -> FloatArray:
-    """Return ``rho_p`` for every p of the grid; infinite where all weights of I1 are 1."""
+    """Return ``rho_p`` for every p of the grid; infinite if all weights of I1 are 1."""
     shortfall = float(np.sqrt(np.mean((1.0 - weight[first]) ** 2)))
     means = _power_means(weight[~first], P_GRID)
     return means / shortfall if shortfall > 0.0 else np.full_like(means, np.inf)
 
 
 def _xi(loss: FloatArray, first: BoolArray) -> FloatArray:
-    """Return ``xi_q`` without its factor for every p of the grid; infinite where a loss of I2 is 0."""
+    """Return ``xi_q`` without its factor for every p of the grid; infinite if a loss of I2 is 0."""
     size = float(np.sqrt(np.mean(loss[first] ** 2)))
     means = _power_means(loss[~first], -P_GRID / (1.0 - P_GRID))
     return np.divide(size, means, out=np.full_like(means, np.inf), where=means > 0.0)
@@ -197,7 +197,7 @@ def _mean_with_zeros(values: FloatArray, power: float) -> float:
 
 
 def _selected_pairs(positive: FloatArray, negative: FloatArray, k_positive: int, k_negative: int) -> BoolArray:
-    """Return which pairs are of two hard examples: the ``I1`` of the proof."""
+    """Return which pairs consist of two hard examples: the ``I1`` of the proof."""
     pairs: BoolArray = np.outer(top_k(1.0 - positive, k_positive), top_k(negative, k_negative)) > 0.0
     return pairs
 

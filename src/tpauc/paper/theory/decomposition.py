@@ -1,19 +1,20 @@
-"""The paper's decomposition lemmas, on samples from a distribution whose risk is known.
+"""The paper's decomposition lemmas, on samples from a distribution with known risk.
 
 With ``F+`` the distribution function of the positives' scores, ``S-`` the share of negatives at or above a score, and
 ``Q`` the inverse of ``S-``, the 0-1 risk inside the region, a mean over *all* pairs, is
 
     R = P(f(x-) >= f(x+), f(x+) <= t_{1-alpha}, f(x-) >= t_beta) = integral from 0 to beta of min(F+(Q(q)), alpha) dq,
 
-which is at most ``alpha beta``; ``R^`` is the same of a sample. With ``D+ = sup |F+^ - F+|``, ``D- = sup |S-^ - S-|``:
+which is at most ``alpha beta``; ``R^`` is the same for a sample. With ``D+ = sup |F+^ - F+|``, ``D- = sup |S-^ - S-|``:
 
     paper, Lemma 1     R - R^  <=  2 (D+ + D-)
     sharper           |R - R^| <=  beta max(D+, alpha - k+/n+) + alpha max(D-, beta - k-/n-)
 
-The sharper one follows because ``R`` is also the area of ``{(s, q): s < alpha, q < beta, s < F+(Q(q))}``: a change of
-``F+`` by at most ``D+`` moves the border by as much over a width ``beta``, and one of ``S-`` by ``D-`` over a height
-``alpha``. The maxima are ``D+`` and ``D-`` where ``n+ alpha`` and ``n- beta`` are whole; they never exceed twice these,
-since ``D >= 1/(2n)``. So the paper's lemma also holds for the rounded counts, which its proof does not treat.
+The sharper bound holds because ``R`` is also the area of ``{(s, q): s < alpha, q < beta, s < F+(Q(q))}``: a change of
+``F+`` by at most ``D+`` moves the border by at most ``D+`` over a width ``beta``, and a change of ``S-`` by at most
+``D-`` over a height ``alpha``. The maxima are ``D+`` and ``D-`` if ``n+ alpha`` and ``n- beta`` are whole, and never
+more than twice as large, since ``D >= 1/(2n)``. So the paper's lemma also holds for the rounded counts, which its proof
+does not treat.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class PowerScores:
         return positive, rng.random(check_count(n_negative, "n_negative"))
 
     def risk(self, region: Region) -> float:
-        """Return ``R``: at ``q`` the integrand is ``min((1 - q)^theta, alpha)``, which leaves ``alpha`` at ``q0``."""
+        """Return ``R``, the integral of ``min((1 - q)^theta, alpha)``; up to ``q0`` the integrand is ``alpha``."""
         power = self.theta + 1.0
         q0 = min(1.0 - region.alpha ** (1.0 / self.theta), region.beta)
         beyond = ((1.0 - q0) ** power - (1.0 - region.beta) ** power) / power
@@ -106,7 +107,7 @@ def decompose(
         region.hard_negatives(negatives.size) / negatives.size,
     )
     labels = np.repeat([True, False], [positives.size, negatives.size])
-    # The risk counts a tie as wrong; scores of a continuous distribution have none across the classes.
+    # The risk counts a tie as wrong; scores from a continuous distribution have no ties across the classes.
     value = area_in_region(labels, np.append(positives, negatives), region, tie=0.0)
     up = largest_deviation(positives**truth.theta)
     down = largest_deviation(negatives)

@@ -7,15 +7,15 @@ With ``n+`` and ``n-`` examples, confidence ``1 - delta``, and ``C`` a constant 
     corollary    Theorem 5 with A = N_par, the number of parameters, and Gamma = C_L
 
 where ``V`` is the VC dimension of the thresholded scorers, and ``A log(R / eps)`` bounds the logarithm of the covering
-number of the scorers. ``R`` is a mean over all pairs, hence never above ``alpha beta``: a term larger than that says
-nothing. Theorem 5's constant is that of local Rademacher complexities and grows in proportion to ``K``, so the paper's
-limit ``K -> infinity`` is not free: `theorem_5_best_k` finds the best ``K``, with which the excess falls like
-``sqrt(R^_psi A log(n-) / n+)`` and like ``1 / n+`` only where ``R^_psi`` is as small.
+number of the scorers. ``R`` is a mean over all pairs, hence never above ``alpha beta``: a larger term says nothing. The
+constant of Theorem 5 comes from local Rademacher complexities and grows in proportion to ``K``, so the paper's limit
+``K -> infinity`` has a price: `theorem_5_best_k` finds the best ``K``, with which the excess falls like
+``sqrt(R^_psi A log(n-) / n+)``, and like ``1 / n+`` only if ``R^_psi`` is that small.
 
-For one scorer that was fixed before the sample was seen, the inequality of Dvoretzky, Kiefer and Wolfowitz and the
-sharper decomposition (`tpauc.paper.theory.decomposition`) give a bound with all constants, `fixed_scorer_bound`.
+For one scorer that does not depend on the sample, the inequality of Dvoretzky, Kiefer and Wolfowitz and the sharper
+decomposition (`tpauc.paper.theory.decomposition`) give a bound with all constants, `fixed_scorer_bound`.
 
-The covering numbers of the weighted pair losses follow from those of the scorers by the factor
+The covering numbers of the weighted pair losses follow from the covering numbers of the scorers by the factor
 
     L_g = 2 (v l L_v + v^2 L_l),      v = sup psi, l = sup loss, L_v and L_l their Lipschitz constants,
 
@@ -72,9 +72,9 @@ def theorem_5(
     delta: float = 0.05,
     constant: float = 1.0,
 ) -> float:
-    """Return ``C (A log(Gamma n-) + log 2/delta) / n+``, the additive term of Theorem 5 as the main text has it.
+    """Return ``C (A log(Gamma n-) + log 2/delta) / n+``, the additive term of Theorem 5 in the main text.
 
-    The paper's appendix states it once more with ``n-`` in the denominator; its proof ends at ``n+``.
+    The appendix states the theorem with ``n-`` in the denominator; its proof ends with ``n+``.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def theorem_5_best_k(empirical_risk: float, term: float) -> BestK:
     empirical_risk : float
         ``R^_psi``, at least 0.
     term : float
-        `theorem_5`, above 0, for a constant of 1 a unit of ``K``.
+        `theorem_5`, above 0, with a constant of 1 per unit of ``K``.
 
     Examples
     --------
@@ -145,9 +145,9 @@ def theorem_5_best_k(empirical_risk: float, term: float) -> BestK:
 def fixed_scorer_bound(n_positive: int, n_negative: int, region: Region, *, delta: float = 0.05) -> float:
     """Bound ``|R - R^|`` of one fixed scorer, constants included, in shares of all pairs.
 
-    By Dvoretzky, Kiefer and Wolfowitz each ``D`` is at most ``sqrt(log(4/delta) / (2n))``, together with probability
-    ``1 - delta``; the sharper decomposition makes ``beta D+ + alpha D-`` of them, plus at most the rounding of the
-    counts. Divided by ``alpha beta`` it is an interval for TPAUC.
+    By Dvoretzky, Kiefer and Wolfowitz both ``D`` are at most ``sqrt(log(4/delta) / (2n))`` with probability
+    ``1 - delta``. The sharper decomposition turns them into ``beta D+ + alpha D-``, plus at most the rounding of the
+    counts. Divided by ``alpha beta`` the bound is an interval for TPAUC.
 
     Examples
     --------
@@ -186,14 +186,14 @@ def weighting_lipschitz(weighting: WeightingFunction) -> float:
 
 
 def pair_loss_lipschitz(weighting: WeightingFunction) -> float:
-    """Return ``L_g = 2 (v l L_v + v^2 L_l)`` of the square loss: how far a pair's loss moves with the scorer.
+    """Return ``L_g = 2 (v l L_v + v^2 L_l)`` for the square loss: how much a pair loss changes with the scorer.
 
     Examples
     --------
     >>> pair_loss_lipschitz(Uniform())
     8.0
     """
-    slope = weighting_lipschitz(weighting)  # first, because it knows what is no function of the score
+    slope = weighting_lipschitz(weighting)  # first, because it refuses other weightings
     largest = weighting.supremum()
     return 2.0 * (largest * SQUARE_SUPREMUM * slope + largest**2 * SQUARE_LIPSCHITZ)
 
@@ -206,7 +206,7 @@ def network_spread(*, layers: int, distance: float, initial_excess: float = 0.0,
     layers : int
         ``L``, convolutional and fully connected together.
     distance : float
-        ``d``: how far the operator norms of all layers together may move from their start.
+        ``d``: how far the operator norms of all layers together may move from their initial values.
     initial_excess : float, default=0.0
         ``nu``: the operator norms start at most at ``1 + nu``.
     input_norm : float, default=1.0

@@ -1,14 +1,14 @@
 """The paper's section on inconsistency: OPAUC and TPAUC may order two crossing ROC curves differently.
 
 In the paper's sketch two curves cross inside the region. Curve 2 enters it earlier, at ``x2 < x1``, and curve 1 is
-higher from the crossing on. With ``S5`` the area inside the region where only curve 2 is, ``S6`` where only curve 1 is,
-``S7`` what both share, and ``S8 = (1 - alpha) (x1 - x2)`` the rectangle below ``S5``'s entry,
+higher from the crossing on. Let ``S5`` be the area inside the region under curve 2 only, ``S6`` under curve 1 only,
+``S7`` under both, and ``S8 = (1 - alpha) (x1 - x2)`` the rectangle below the entry of ``S5``. Then
 
     TPAUC_1 > TPAUC_2                             if S6 > S5,
     TPR-dependent OPAUC_1 < OPAUC_2               if S6 < S5 + S8.
 
-`CROSSING_CURVES` is such a pair, both concave. A plain OPAUC over ``[c, beta]`` may agree on that pair, but no ``c``
-agrees on all pairs: `pair_against` makes a pair for each.
+`CROSSING_CURVES` is such a pair of concave curves. A plain OPAUC over ``[c, beta]`` may agree with TPAUC on that pair,
+but no ``c`` agrees on all pairs: `pair_against` makes a counterexample for each.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Curve(NamedTuple):
     def height(self, fpr: FloatArray, side: Literal["left", "right"] = "right") -> FloatArray:
         """Return the true positive rates at the given false positive rates, of shape (n,) and in [0, 1].
 
-        Where the curve is vertical it has two of them: that on the left is its lower end, that on the right the upper.
+        Where the curve is vertical, ``side`` selects its lower end (left) or its upper end (right).
 
         Examples
         --------
@@ -49,7 +49,7 @@ class Curve(NamedTuple):
         return heights
 
 
-# The sketch of the paper has no numbers. Concave, so each is the curve of a Bayes scorer of some distribution.
+# The sketch of the paper has no numbers. A concave curve belongs to the Bayes scorer of some distribution.
 CROSSING_CURVES = (Curve((0.0, 0.45, 1.0), (0.0, 0.9, 1.0)), Curve((0.0, 0.15, 1.0), (0.0, 0.6, 1.0)))
 
 
@@ -94,7 +94,7 @@ class Pieces(NamedTuple):
 
 
 def pieces(first: Curve, second: Curve, region: Region = REGION) -> Pieces:
-    """Return the areas that the paper's argument is made of; the second curve must enter the region first.
+    """Return the areas of the paper's argument; the second curve must enter the region first.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def both_below(first: Curve, second: Curve) -> Curve:
     x = np.union1d(np.asarray(first.fpr), np.asarray(second.fpr))
     left, right = first.height(x, "left"), first.height(x, "right")
     other_left, other_right = second.height(x, "left"), second.height(x, "right")
-    # Between two neighbours of x both curves are straight, so where the sign of the gap turns one point of zero lies.
+    # Between two neighbours of x both curves are straight, so they cross once where the sign of the gap changes.
     start, end = (right - other_right)[:-1], (left - other_left)[1:]
     turns = np.flatnonzero(start * end < 0.0)
     crossings = x[turns] + (x[turns + 1] - x[turns]) * start[turns] / (start[turns] - end[turns])
@@ -133,7 +133,7 @@ def both_below(first: Curve, second: Curve) -> Curve:
             np.minimum(first.height(crossings), second.height(crossings)),
         )
     )
-    # Both coordinates rise along a curve: sorted each by itself they are in order, whatever the rounding of a crossing.
+    # Both coordinates rise along a curve, so each can be sorted by itself, whatever the rounding of a crossing.
     vertices = np.unique(np.stack((np.sort(fpr), np.sort(tpr)), axis=1), axis=0)
     return Curve(tuple(vertices[:, 0].tolist()), tuple(vertices[:, 1].tolist()))
 
@@ -141,9 +141,9 @@ def both_below(first: Curve, second: Curve) -> Curve:
 def pair_against(lower: float, region: Region = REGION) -> tuple[Curve, Curve]:
     """Return two curves that TPAUC and OPAUC over ``[lower, beta]`` order differently.
 
-    The first reaches ``TPR = 1 - alpha`` halfway between ``lower`` and ``beta`` and is higher from there on. The second
-    reaches it at ``lower`` already and runs along the edge of the region: area below it that OPAUC counts and TPAUC
-    does not.
+    The first curve reaches ``TPR = 1 - alpha`` halfway between ``lower`` and ``beta`` and is higher from there on. The
+    second reaches it at ``lower`` already and runs along the edge of the region; OPAUC counts the area below the edge,
+    TPAUC does not.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def pair_against(lower: float, region: Region = REGION) -> tuple[Curve, Curve]:
     if not 0.0 <= start < beta < 1.0 or floor <= 0.0:
         raise ValueError(f"lower must be in [0, beta) with alpha and beta below 1, got {lower!r} for {region}")
     entry = 0.5 * (start + beta)
-    # Outside the region they differ by half a triangle over [start, entry]; inside by far less than that.
+    # Below the region they differ by a triangle over [start, entry]; inside by far less.
     step = min(region.alpha, floor * (entry - start) / (beta - entry)) / 4.0
     first = Curve((0.0, start, entry, beta, 1.0), (0.0, 0.0, floor, floor + step, 1.0))
     second = Curve((0.0, start, entry, beta, 1.0), (0.0, floor, floor, floor + step / 2.0, 1.0))
@@ -172,7 +172,7 @@ def pair_against(lower: float, region: Region = REGION) -> tuple[Curve, Curve]:
 
 
 def order_by_opauc(first: Curve, second: Curve, *, lower: float, upper: float) -> float:
-    """Return OPAUC of the first curve minus that of the second, over ``[lower, upper]``.
+    """Return OPAUC of the first curve minus OPAUC of the second, over ``[lower, upper]``.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""Distributions that are known, so that the TPAUC of a scorer is a number and not an estimate.
+"""Known distributions, on which the TPAUC of a scorer is exact and not an estimate.
 
 A `FinitePopulation` has ``m`` kinds of examples; kind ``x`` has the share ``p+(x)`` of the positives and ``p-(x)`` of
 the negatives. With the prior ``pi = P(y = 1)`` the regression function is
 
     eta(x) = pi p+(x) / (pi p+(x) + (1 - pi) p-(x)),
 
-whose order does not depend on ``pi``. A scorer's ROC curve joins the points where one more score is let through;
-examples of equal score share a straight piece. `PlaneMixture` is a distribution on the plane, a mixture of normal
-distributions for each class; its `cells` are a finite population fine enough to stand for it.
+whose order does not depend on ``pi``. The ROC curve of a scorer has one vertex per distinct score; examples with equal
+scores share a straight piece. `PlaneMixture` is a distribution on the plane, a mixture of normal distributions for each
+class; its `cells` are a finite population that approximates it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tpauc._validation import (
 from tpauc.paper.theory.roc_areas import curve_tpauc
 from tpauc.region import Region
 
-_HALF_WIDTH = 8.0  # of the square that the cells cover: beyond it lies less than 1e-6 of `TWO_KINDS_OF_HARD`
+_HALF_WIDTH = 8.0  # of the square of cells; less than 1e-6 of `TWO_KINDS_OF_HARD` lies outside
 
 
-@dataclass(frozen=True, eq=False)  # arrays are neither compared by one bool nor hashed: each population is its own
+@dataclass(frozen=True, eq=False)  # arrays can be neither compared nor hashed: populations are compared by identity
 class FinitePopulation:
-    """Shares of positives and of negatives that are of each kind.
+    """The share of each kind among the positives and among the negatives.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class FinitePopulation:
             np.append(0.0, np.minimum(np.cumsum(mass[order])[last_of_score], 1.0))
             for mass in (self.negative, self.positive)
         )
-        fpr[-1] = tpr[-1] = 1.0  # sums of shares may end a rounding error away from it
+        fpr[-1] = tpr[-1] = 1.0  # the sums of shares have rounding errors
         return fpr, tpr
 
     def tpauc(self, scores: npt.ArrayLike, region: Region) -> float:
@@ -85,7 +85,7 @@ class FinitePopulation:
 
 @dataclass(frozen=True)
 class NormalBlob:
-    """One part of a mixture: a share of its class, a centre and the standard deviation in each direction.
+    """One part of a mixture: its share of the class, its centre, and its standard deviation in each direction.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class NormalBlob:
         return values
 
     def log_density(self, points: FloatArray) -> FloatArray:
-        """Return the logarithm of `density`, finite also where that is too small for a float."""
+        """Return the logarithm of `density`, which is finite even if the density is too small for a float."""
         squares = ((points - np.asarray(self.centre)) ** 2).sum(axis=1)
         values: FloatArray = np.log(self.share / (2.0 * np.pi * self.spread**2)) - squares / (2.0 * self.spread**2)
         return values
@@ -165,8 +165,8 @@ class PlaneMixture:
     def cells(self, side: int = 250) -> tuple[FloatArray, FinitePopulation]:
         """Return the centres of ``side * side`` square cells, shape (side^2, 2), and the population on them.
 
-        The cells cover the square of coordinates from -8 to 8. They must hold all of both classes, to one in a
-        thousand: blobs beyond the square, or narrower than its cells, are refused.
+        The cells cover the square of coordinates from -8 to 8. They must hold both classes up to one part in a
+        thousand: blobs outside the square, or narrower than its cells, are refused.
         """
         steps = (np.arange(check_count(side, "side")) + 0.5) / side
         ticks = _HALF_WIDTH * (2.0 * steps - 1.0)
@@ -195,16 +195,16 @@ def _draw(blobs: tuple[NormalBlob, ...], n: int, rng: np.random.Generator) -> Fl
     return points
 
 
-# A quarter of the positives lies near the negatives and a tenth on their far side: no line serves all of them, so a
-# linear scorer has to choose, and a small net has not.
+# A quarter of the positives lies near the negatives and a tenth on their far side: no line separates all of them, so a
+# linear scorer has to choose, while a small net does not.
 TWO_KINDS_OF_HARD = PlaneMixture(
     positives=(NormalBlob(0.65, (1.8, 0.0), 0.8), NormalBlob(0.25, (0.3, 1.5), 0.6), NormalBlob(0.1, (-4.0, 0.0), 0.6)),
     negatives=(NormalBlob(1.0, (-0.8, -0.8), 1.0),),
     prior=0.1,
 )
 
-# Two kinds of positives and of negatives, each kind of the one close to one of the other: a bent border, and none of
-# the examples beyond hope.
+# Two kinds of positives and two of negatives, each close to a kind of the other class: the border is bent, and all
+# examples can be ranked well.
 BENT_BORDER = PlaneMixture(
     positives=(NormalBlob(0.7, (1.8, 0.0), 0.8), NormalBlob(0.3, (-0.3, 1.6), 0.6)),
     negatives=(NormalBlob(0.8, (-1.0, -0.7), 1.0), NormalBlob(0.2, (1.5, -1.8), 0.6)),

@@ -1,4 +1,4 @@
-"""Areas under ROC curves that are given as lines through vertices, exact.
+"""Exact areas under ROC curves that are given by their vertices.
 
 A curve ``y(x)`` joins its vertices ``(FPR, TPR)`` by straight lines from (0, 0) to (1, 1). With ``x0`` the first FPR at
 which it reaches ``1 - alpha``,
@@ -7,7 +7,7 @@ which it reaches ``1 - alpha``,
     OPAUC over [c, beta] = integral from c to beta of y(x)
     TPR-dependent OPAUC = integral from x0 to beta of y(x) = TPAUC + (1 - alpha) (beta - x0)
 
-all without normalisation. A curve that rises vertically has two vertices of the same FPR.
+all without normalisation. A vertical piece of the curve has two vertices with the same FPR.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tpauc._validation import FloatArray, check_number, check_same_length, check
 from tpauc.region import Region
 from tpauc.reporting.curves import within_region
 
-# 1 - 0.7 is above 0.3: on a flat piece at 0.3 the curve must still count as having reached it.
+# In floats 1 - 0.7 is above 0.3; a flat piece at 0.3 must still count as reaching 1 - 0.7.
 _ROUNDING = 1e-12
 
 
@@ -32,7 +32,7 @@ def curve_tpauc(fpr: npt.ArrayLike, tpr: npt.ArrayLike, region: Region, *, norma
         Vertices of the curve, from (0, 0) to (1, 1).
     region : Region
     normalize : bool, default=False
-        Divide by ``alpha * beta``, so that a perfect curve has 1.
+        Divide by ``alpha * beta``, so a perfect curve has area 1.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def curve_tpauc(fpr: npt.ArrayLike, tpr: npt.ArrayLike, region: Region, *, norma
 
 
 def curve_opauc(fpr: npt.ArrayLike, tpr: npt.ArrayLike, *, lower: float, upper: float) -> float:
-    """Return the area down to the axis between two false positive rates.
+    """Return the area under the curve between two false positive rates.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def entry_rate(fpr: npt.ArrayLike, tpr: npt.ArrayLike, region: Region) -> float:
 
 
 def curve_tpr_dependent_opauc(fpr: npt.ArrayLike, tpr: npt.ArrayLike, region: Region) -> float:
-    """Return the area down to the axis from where the curve enters the region to ``beta``; 0 if it never does.
+    """Return the area under the curve from its entry into the region to ``beta``; 0 if it misses the region.
 
     Examples
     --------
@@ -86,9 +86,9 @@ def curve_tpr_dependent_opauc(fpr: npt.ArrayLike, tpr: npt.ArrayLike, region: Re
 
 
 def printed_tpauc(fpr: npt.ArrayLike, tpr: npt.ArrayLike, region: Region) -> float:
-    """Return the paper's formula for TPAUC as it is printed, without a word on curves that miss the region.
+    """Return the paper's formula for TPAUC as printed, which does not treat curves that miss the region.
 
-    There ``x0 > beta``, the integral runs backwards over ``y < 1 - alpha``, and the result is positive.
+    For such a curve ``x0 > beta``, the integral runs backwards over ``y < 1 - alpha``, and the result is positive.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def printed_tpauc(fpr: npt.ArrayLike, tpr: npt.ArrayLike, region: Region) -> flo
 
 
 def _height(x: FloatArray, y: FloatArray, at: float, side: str) -> float:
-    """Height of the line through the vertices; on a vertical piece its lower ("left") or upper ("right") end."""
+    """Return the height of the curve; on a vertical piece its lower ("left") or upper ("right") end."""
     # mypy: NumPy types `side` as a literal.
     number = int(np.searchsorted(x, at, side=side))  # type: ignore[call-overload]
     if side == "left":
@@ -117,7 +117,7 @@ def _height(x: FloatArray, y: FloatArray, at: float, side: str) -> float:
 
 
 def check_curve(fpr: npt.ArrayLike, tpr: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return the vertices of a ROC curve: both coordinates rise from 0 to 1."""
+    """Return the vertices of a ROC curve, whose coordinates must both rise from 0 to 1."""
     x, y = (check_scores(values, name).astype(np.float64) for values, name in ((fpr, "fpr"), (tpr, "tpr")))
     check_same_length("fpr", x, "tpr", y)
     for values, name in ((x, "fpr"), (y, "tpr")):

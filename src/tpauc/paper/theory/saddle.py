@@ -6,8 +6,8 @@ With the six class means of ``v, v f, v f^2`` (``v = psi(1 - f)`` for positives,
 
 has ``min over a, max over b, of F = R``, the mean over all pairs of ``v+ v- (1 - (f+ - f-))^2``. Everything below is
 copied from the theorem term by term, independently of `MinimaxTPAUCLoss`, which derives it from the six products; a
-test holds the two together. `algorithm_1` runs the paper's steps on ``a`` and ``b`` for a fixed model, with the
-projection on the boxes that the printed algorithm leaves out.
+test compares the two. `algorithm_1` runs the paper's steps on ``a`` and ``b`` for a fixed model, with the projection on
+the boxes that the printed algorithm omits.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def algorithm_1(means: Means, *, step: float, steps: int, v_infinity: float) -> 
     Parameters
     ----------
     means : Means
-        Those of the whole sample: a full batch.
+        The means of the whole sample, as a full batch.
     step : float
         The step sizes ``eta_2 = eta_3``.
     steps : int
