@@ -174,10 +174,12 @@ def rows_to_hold_out(
     held = _share_of_mixed(np.where((mixed & possible)[:, None], counts, 0), wanted, share, random)
     for label in (0, 1):
         room = wanted[label] - counts[held, label].sum()
-        for number in random.permutation(np.flatnonzero(~mixed & (counts[:, label] > 0))).tolist():
-            if possible[number] and counts[number, label] <= room:
+        members = random.permutation(np.flatnonzero(~mixed & (counts[:, label] > 0)))
+        members = members[possible[members]]
+        for number, size in zip(members.tolist(), counts[members, label].tolist(), strict=True):
+            if size <= room:
                 held[number] = True
-                room -= counts[number, label]
+                room -= size
     _put_classes_on_both_sides(held, counts, random)
     return held[group]
 
