@@ -20,13 +20,18 @@ from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
 from tpauc.metrics.intervals import compare_tpauc, operating_point, tpauc_interval
 from tpauc.region import Region
 from tpauc.reporting import report
-from tpauc.reporting._checks import check_history, check_named_scores, is_drawable
-from tpauc.reporting.axes import Axis, with_room
 from tpauc.reporting.curves import MAX_POINTS, ScoreScale, roc_vertices, score_density, thinned, within_region
-from tpauc.reporting.figures import roc_panels, score_panel, training_panels
-from tpauc.reporting.panels import COLOURS, look_of
+from tpauc.reporting.figures import (
+    check_history,
+    check_named_scores,
+    is_drawable,
+    roc_panels,
+    score_panel,
+    training_panels,
+)
+from tpauc.reporting.page import check_page_path
+from tpauc.reporting.panels import COLOURS, Axis, look_of, padded
 from tpauc.reporting.plots import plot_roc, plot_scores, plot_training
-from tpauc.reporting.writing import check_page_path
 
 REGION = {"alpha": 0.3, "beta": 0.3}
 FAST = {"n_resamples": 50}
@@ -234,7 +239,7 @@ def written(text):
 @settings(deadline=None, max_examples=200)
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
 def test_ticks_stand_where_they_say(low, width):
-    axis = Axis("", *with_room(low, low + width))
+    axis = Axis("", *padded(low, low + width))
     ticks = axis.ticks()
     assert 2 <= len(ticks) <= 7
     for place, text in ticks:

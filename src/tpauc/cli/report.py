@@ -10,7 +10,7 @@ from tpauc.cli.judging import Document, Judge
 from tpauc.cli.runs import REPORT, TEST_SCORES, read_card
 from tpauc.cli.score_files import ScoreFile, read_scores
 from tpauc.reporting import report
-from tpauc.reporting.writing import check_page_path
+from tpauc.reporting.page import check_page_path
 
 
 def report_run(run: Path, out: Path | None, judge: Judge, *, overwrite: bool) -> Document:

@@ -1,22 +1,38 @@
-"""The HTML page of a report: its facts go into ``templates/report.html.jinja``, which says how they are laid out.
+"""The report: one HTML file that needs nothing else, and its plots as PNG files. Needs ``tpauc[report]``.
 
-Everything that comes from a user (names, titles) is escaped by the template engine, never by hand.
+The page has no scripts and loads nothing. Equal input and equal seeds give equal bytes. The layout is in
+``templates/report.html.jinja``; the template engine escapes all names and titles.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from tpauc import __version__
-from tpauc._validation import FloatArray, import_extra
-from tpauc.metrics.interval_choice import LARGE_SAMPLE, Areas
+from tpauc._files import write_together
+from tpauc._validation import BoolArray, FloatArray, check_text, import_extra
+from tpauc.metrics.interval_choice import LARGE_SAMPLE, Areas, IntervalMaker
 from tpauc.metrics.intervals import Comparison
 from tpauc.region import Region
-from tpauc.reporting.figures import rule_legend, score_text
-from tpauc.reporting.panels import COLOURS, Area, Look, Panel
+from tpauc.reporting.figures import (
+    History,
+    check_history,
+    check_named_scores,
+    roc_panels,
+    rule_legend,
+    score_panel,
+    score_text,
+    training_panels,
+)
+from tpauc.reporting.panels import COLOURS, Area, Look, Panel, look_of
+from tpauc.reporting.plots import draw, png_bytes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -31,18 +47,18 @@ _SHAPES = {
 
 @dataclass(frozen=True)
 class ModelResult:
-    """What the tables say of one model."""
+    """The numbers of one model in the tables."""
 
     name: str
     look: Look
     areas: Areas
     versus_first: Comparison | None
-    kinds: dict[str, str]  # of the intervals of the areas and of the difference
+    kinds: dict[str, str]  # kind of interval, for each area and for the difference
 
 
 @dataclass(frozen=True)
 class Contents:
-    """All that the page shows, in its order; ``runs`` is the legend of the training curves."""
+    """Everything that the page shows, in this order; ``runs`` is the legend of the training curves."""
 
     title: str
     region: Region
@@ -55,6 +71,140 @@ class Contents:
     score_panels: list[Panel]
     training_panels: list[Panel]
     runs: list[tuple[str, Look]]
+
+
+def report(
+    y_true: npt.ArrayLike,
+    scores: Mapping[str, npt.ArrayLike],
+    *,
+    alpha: float,
+    beta: float,
+    out: str | os.PathLike[str],
+    title: str = "TPAUC report",
+    history: History | Mapping[str, History] | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    random_state: int | np.random.Generator | None = 0,
+    intervals: str = "auto",
+    pngs: bool = True,
+) -> Path:
+    """Write a self-contained HTML report on one or several models, and its plots as PNG files.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels, 0/1 or -1/1.
+    scores : mapping of str to array-like of shape (n,)
+        The scores of each model, by its name. Every other model is compared with the first.
+    alpha, beta : float
+        The region, as in :func:`tpauc.tpauc_score`.
+    out : str or path
+        The HTML file to write; its name ends in ``.html``. A missing folder is made.
+    title : str, default="TPAUC report"
+    history : list of mappings, or mapping of str to such lists, optional
+        The course of training, as in :func:`tpauc.plot_training`. A run with the name of a model has the same colour.
+    confidence, n_resamples, random_state
+        As in :func:`tpauc.tpauc_interval`.
+    intervals : {"auto", "bootstrap", "large-sample"}, default="auto"
+        The kind of intervals. "auto" takes the bootstrap unless it is slow and the region selects many examples of both
+        classes; the page names the kind.
+    pngs : bool, default=True
+        Whether to write ``NAME-roc.png``, ``NAME-scores.png`` and ``NAME-training.png`` beside ``NAME.html``.
+
+    Returns
+    -------
+    pathlib.Path
+        The HTML file. Files appear when all of them are complete; an error leaves existing files as they were.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(300) < 0.3
+    >>> good, better = y + rng.normal(size=300), 2 * y + rng.normal(size=300)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = report(y, {"good": good, "better": better}, alpha=0.5, beta=0.5, out=f"{folder}/report.html")
+    ...     sorted(file.name for file in page.parent.iterdir())
+    ['report-roc.png', 'report-scores.png', 'report.html']
+    """
+    region = Region(alpha, beta)
+    maker = IntervalMaker(confidence, n_resamples, random_state, intervals)
+    positive, checked = check_named_scores(y_true, scores)
+    check_text(title, "title")
+    only_run = next(iter(checked)) if len(checked) == 1 else "run"
+    runs = {} if history is None else check_history(history, only_run=only_run)
+    page = check_page_path(out)
+    for module in ("jinja2", "matplotlib") if pngs else ("jinja2",):
+        import_extra(module, "report")
+    models = _measured(positive, checked, region, maker)
+    points = {model.name: model.areas.point for model in models}
+    looks = _looks(checked, runs)
+    n_positive = int(np.count_nonzero(positive))
+    contents = Contents(
+        title=title,
+        region=region,
+        n_positive=n_positive,
+        n_negative=positive.size - n_positive,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        models=models,
+        roc_panels=roc_panels(positive, checked, points, region),
+        score_panels=[score_panel(name, positive, values, points[name], region) for name, values in checked.items()],
+        training_panels=training_panels(runs, looks),
+        runs=[(name, looks[name]) for name in runs],
+    )
+    files = _png_files(page, contents) if pngs else {}
+    write_together(files | {page: rendered(contents).encode()}, what="the report")
+    return page
+
+
+def _measured(
+    positive: BoolArray, scores: Mapping[str, FloatArray], region: Region, maker: IntervalMaker
+) -> list[ModelResult]:
+    """Return the numbers in the tables of every model."""
+    first = next(iter(scores))
+    results = []
+    for number, (name, values) in enumerate(scores.items()):
+        areas, versus, kinds = maker.areas(positive, values, region), None, {}
+        if name != first:
+            versus, kinds["difference"] = maker.difference(positive, values, scores[first], region)
+        results.append(ModelResult(name, look_of(number), areas, versus, areas.kinds | kinds))
+    return results
+
+
+def _looks(models: Mapping[str, object], runs: Mapping[str, object]) -> dict[str, Look]:
+    """Return the look of every model, and of every run that does not have the name of a model."""
+    return {name: look_of(number) for number, name in enumerate(dict.fromkeys([*models, *runs]))}
+
+
+def _png_files(page: Path, contents: Contents) -> dict[Path, bytes]:
+    legend = [(model.name, model.look) for model in contents.models]
+    figures = {
+        "roc": draw(contents.roc_panels, columns=2, legend=legend),
+        "scores": draw(contents.score_panels, columns=min(2, len(legend)), legend=rule_legend()),
+    }
+    if contents.training_panels:
+        columns = min(3, len(contents.training_panels))
+        figures["training"] = draw(contents.training_panels, columns=columns, legend=contents.runs)
+    return {page.with_name(f"{page.stem}-{name}.png"): png_bytes(figure) for name, figure in figures.items()}
+
+
+def check_page_path(out: str | os.PathLike[str]) -> Path:
+    """Return the path of an HTML file that can be written; neither the file nor its folder is made yet."""
+    path = Path(out)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"out must be the name of a file that ends in .html, got {str(out)!r}")
+    if path.is_dir():
+        raise IsADirectoryError(f"out must be a file, but {path} is a folder")
+    existing = next(folder for folder in path.absolute().parents if folder.exists())
+    if not existing.is_dir():
+        raise NotADirectoryError(f"out: the folder {path.parent} cannot be made, because {existing} is a file")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise PermissionError(f"out: the folder {existing} is not writable")
+    return path
+
+
+# ----------------------------------------------------------------------------------------------------------------- HTML
 
 
 def rendered(contents: Contents) -> str:
@@ -70,7 +220,7 @@ def rendered(contents: Contents) -> str:
             hard_negatives=contents.region.hard_negatives(contents.n_negative),
             level=f"{100 * contents.confidence:g}%",
             how_made=_how_made(contents),
-            # The bars of the differences share one scale; without any difference every scale will do.
+            # The bars of all differences share one scale; without differences any scale will do.
             widest=max((abs(end) for versus in compared for end in (versus.low, versus.high)), default=0.0) or 1.0,
             rule_legend=rule_legend(),
             version=__version__,
@@ -79,7 +229,7 @@ def rendered(contents: Contents) -> str:
 
 
 def _how_made(contents: Contents) -> str:
-    """Say how the intervals were made."""
+    """Return the text that says how the intervals were made."""
     names = {"tpauc": "TPAUC", "opauc": "OPAUC", "auc": "AUC", "difference": "differences"}
     kinds = {what: kind for model in contents.models for what, kind in model.kinds.items()}  # the same for all models
     large = [names[what] for what, kind in kinds.items() if kind == LARGE_SAMPLE]
@@ -115,7 +265,7 @@ def _environment() -> Environment:
 
 
 def _line_path(x: FloatArray, y: FloatArray) -> str:
-    """Return SVG path data in a square of 1000 x 1000, where heights are measured from the top."""
+    """Return SVG path data in a square of 1000 x 1000, with heights measured from the top."""
     points = zip((1000.0 * x).round(2).tolist(), (1000.0 * (1.0 - y)).round(2).tolist(), strict=True)
     return "M" + "L".join(f"{across:g} {down:g}" for across, down in points)
 

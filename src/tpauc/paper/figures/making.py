@@ -16,7 +16,7 @@ from tpauc.paper.experiments.request_data import Say
 from tpauc.paper.figures.figure import Row
 from tpauc.paper.figures.image_trials import ImageRuns, measure_on_images, workload_of
 from tpauc.paper.figures.registry import FIGURES
-from tpauc.reporting.writing import png_bytes
+from tpauc.reporting.plots import png_bytes
 
 
 class FigureFiles(NamedTuple):
