@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import image_files
 from tpauc._files import locked
-from tpauc.cli.data import DownloadBar
+from tpauc.cli.fetch import DownloadBar
 from tpauc.cli.main import app
 from tpauc.paper.data import downloads, fetching
 from tpauc.paper.data.datasets import load_splits
