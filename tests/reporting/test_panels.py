@@ -51,6 +51,11 @@ def test_epochs_are_whole_numbers():
     assert [text for _, text in Axis("epoch", 0.0, 3.0, whole=True).ticks()] == ["0", "1", "2", "3"]
 
 
+def test_an_axis_has_some_padding_even_around_a_single_value():
+    assert padded(0.0, 10.0) == (-0.5, 10.5)
+    assert padded(2.0, 2.0) == (1.5, 2.5)
+
+
 # -------------------------------------------------------------------------------------------------------- colours
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -27,24 +27,15 @@ class UsageError(ValueError):
     """A mistake in what was typed, not in what the files hold: the exit code is 2, not 1."""
 
 
-class Failure(NamedTuple):
-    """The text of an error without line breaks, and the exit code."""
-
-    line: str
-    code: int
-
-
-def explained(error: Exception) -> Failure:
+def explained(error: Exception) -> tuple[str, int]:
     """Return the line and the exit code of a command that raised ``error``.
 
     Examples
     --------
-    >>> explained(UsageError("--alpha must be a share"))
-    Failure(line='--alpha must be a share', code=2)
     >>> explained(FileNotFoundError(2, "No such file", "x.csv"))
-    Failure(line='No such file: x.csv', code=1)
+    ('No such file: x.csv', 1)
     >>> explained(KeyError("x"))
-    Failure(line="unexpected KeyError: 'x'; please report it with what --debug shows", code=1)
+    ("unexpected KeyError: 'x'; please report it with what --debug shows", 1)
     """
     code = USAGE if isinstance(error, UsageError) else DATA
     if isinstance(error, OSError) and error.strerror:
@@ -55,7 +46,7 @@ def explained(error: Exception) -> Failure:
         message = str(error) or type(error).__name__
     else:
         message = f"unexpected {type(error).__name__}: {error}; please report it with what --debug shows"
-    return Failure(" ".join(message.split()), code)
+    return " ".join(message.split()), code
 
 
 def progress(line: str) -> None:

@@ -93,17 +93,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Evaluator:
-    """The region, and how its intervals are made.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.random(500) < 0.2
-    >>> evaluator = Evaluator(Region(0.5, 0.5), IntervalMaker(n_resamples=100, random_state=0))
-    >>> evaluator.models(y, {"model": y + rng.normal(size=500)})[0]["operating_point"]["feasible"]
-    True
-    """
+    """The region, and how its intervals are made."""
 
     region: Region
     maker: IntervalMaker

@@ -40,15 +40,7 @@ def fetch(
 
 
 class DownloadBar:
-    """A progress bar on stderr that appears with the first byte; where stderr is no terminal, the name only.
-
-    Parameters
-    ----------
-    name : str
-        What is downloaded.
-    size : int
-        The number of bytes.
-    """
+    """A progress bar on stderr for ``size`` bytes, from the first byte on; without a terminal, the name only."""
 
     def __init__(self, name: str, size: int) -> None:
         self._bar = typer.progressbar(length=size, label=f"tpauc: {name}", file=sys.stderr)

@@ -40,16 +40,7 @@ class _Format(NamedTuple):
 
 
 def column_names(path: Path) -> list[str]:
-    """Return the names of the columns in a file, without an index that pandas put there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.savez(Path(folder, "data.npz"), X=np.zeros((5, 2)), y=np.zeros(5))
-    ...     column_names(Path(folder, "data.npz"))
-    ['X[0]', 'X[1]', 'y']
-    """
+    """Return the names of the columns in a file, without an index that pandas put there."""
     import_extra("pyarrow", "cli")
     file_format = _format_of(path)
     with _clear_errors(path):
@@ -209,17 +200,7 @@ def check_table_path(path: Path, *, overwrite: bool) -> Path:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    r"""Write a table as CSV, TSV or Parquet, whole or not at all.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pyarrow as pa
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_table(Path(folder, "a.tsv"), pa.table({"id": ["x, y", "z"], "score": [0.1, None]}))
-    ...     Path(folder, "a.tsv").read_text().splitlines()
-    ['"id"\t"score"', '"x, y"\t0.1', '"z"\t']
-    """
+    """Write a table as CSV, TSV or Parquet, whole or not at all."""
     from pyarrow import csv, parquet
 
     buffer, suffix = io.BytesIO(), path.suffix.lower()

@@ -7,7 +7,7 @@ The page has no scripts and loads nothing. Equal input and equal seeds give equa
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ from tpauc.reporting.figures import (
     score_text,
     training_panels,
 )
-from tpauc.reporting.panels import COLOURS, Area, Look, Panel, look_of
+from tpauc.reporting.panels import COLOURS, Area, Look, look_of
 from tpauc.reporting.plots import draw, png_bytes
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ _SHAPES = {
     "diamond": "M0 -5.5L5.5 0L0 5.5L-5.5 0z",
     "triangle": "M0 -5.5L5 4H-5z",
 }
+_PNG_COLUMNS = {"roc": 2, "scores": 2, "training": 3}
 
 
 @dataclass(frozen=True)
@@ -54,23 +55,6 @@ class ModelResult:
     areas: Areas
     versus_first: Comparison | None
     kinds: dict[str, str]  # kind of interval, for each area and for the difference
-
-
-@dataclass(frozen=True)
-class Contents:
-    """Everything that the page shows, in this order; ``runs`` is the legend of the training curves."""
-
-    title: str
-    region: Region
-    n_positive: int
-    n_negative: int
-    confidence: float
-    n_resamples: int
-    models: list[ModelResult]
-    roc_panels: list[Panel]
-    score_panels: list[Panel]
-    training_panels: list[Panel]
-    runs: list[tuple[str, Look]]
 
 
 def report(
@@ -138,23 +122,35 @@ def report(
         import_extra(module, "report")
     models = _measured(positive, checked, region, maker)
     points = {model.name: model.areas.point for model in models}
-    looks = _looks(checked, runs)
+    # A run with the name of a model looks like the model, other runs come after the models.
+    looks = {name: look_of(number) for number, name in enumerate(dict.fromkeys([*checked, *runs]))}
+    panels = {
+        "roc": roc_panels(positive, checked, points, region),
+        "scores": [score_panel(name, positive, values, points[name], region) for name, values in checked.items()],
+        "training": training_panels(runs, looks),
+    }
+    legends = {
+        "roc": [(name, looks[name]) for name in checked],
+        "scores": rule_legend(),
+        "training": [(name, looks[name]) for name in runs],
+    }
     n_positive = int(np.count_nonzero(positive))
-    contents = Contents(
+    html = _rendered(
+        models,
+        region,
+        (n_positive, positive.size - n_positive),
+        how_made=_how_made(models, n_resamples),
+        level=f"{100 * confidence:g}%",
         title=title,
-        region=region,
-        n_positive=n_positive,
-        n_negative=positive.size - n_positive,
-        confidence=confidence,
-        n_resamples=n_resamples,
-        models=models,
-        roc_panels=roc_panels(positive, checked, points, region),
-        score_panels=[score_panel(name, positive, values, points[name], region) for name, values in checked.items()],
-        training_panels=training_panels(runs, looks),
-        runs=[(name, looks[name]) for name in runs],
+        panels=panels,
+        legends=legends,
     )
-    files = _png_files(page, contents) if pngs else {}
-    write_together(files | {page: rendered(contents).encode()}, what="the report")
+    files = {page: html.encode()}
+    for kind, drawn in panels.items() if pngs else ():
+        if drawn:
+            figure = draw(drawn, columns=min(_PNG_COLUMNS[kind], len(drawn)), legend=legends[kind])
+            files[page.with_name(f"{page.stem}-{kind}.png")] = png_bytes(figure)
+    write_together(files, what="the report")
     return page
 
 
@@ -170,23 +166,6 @@ def _measured(
             versus, kinds["difference"] = maker.difference(positive, values, scores[first], region)
         results.append(ModelResult(name, look_of(number), areas, versus, areas.kinds | kinds))
     return results
-
-
-def _looks(models: Mapping[str, object], runs: Mapping[str, object]) -> dict[str, Look]:
-    """Return the look of every model, and of every run that does not have the name of a model."""
-    return {name: look_of(number) for number, name in enumerate(dict.fromkeys([*models, *runs]))}
-
-
-def _png_files(page: Path, contents: Contents) -> dict[Path, bytes]:
-    legend = [(model.name, model.look) for model in contents.models]
-    figures = {
-        "roc": draw(contents.roc_panels, columns=2, legend=legend),
-        "scores": draw(contents.score_panels, columns=min(2, len(legend)), legend=rule_legend()),
-    }
-    if contents.training_panels:
-        columns = min(3, len(contents.training_panels))
-        figures["training"] = draw(contents.training_panels, columns=columns, legend=contents.runs)
-    return {page.with_name(f"{page.stem}-{name}.png"): png_bytes(figure) for name, figure in figures.items()}
 
 
 def check_page_path(out: str | os.PathLike[str]) -> Path:
@@ -207,35 +186,36 @@ def check_page_path(out: str | os.PathLike[str]) -> Path:
 # ----------------------------------------------------------------------------------------------------------------- HTML
 
 
-def rendered(contents: Contents) -> str:
-    """Return the page as HTML."""
-    compared = [model.versus_first for model in contents.models if model.versus_first is not None]
+def _rendered(models: Sequence[ModelResult], region: Region, counts: tuple[int, int], **shown: object) -> str:
+    """Return the page as HTML; ``counts`` are the positives and negatives."""
+    compared = [model.versus_first for model in models if model.versus_first is not None]
     return (
         _environment()
         .get_template("report.html.jinja")
         .render(
-            vars(contents),
-            best=max(contents.models, key=lambda model: model.areas.tpauc.estimate),
-            hard_positives=contents.region.hard_positives(contents.n_positive),
-            hard_negatives=contents.region.hard_negatives(contents.n_negative),
-            level=f"{100 * contents.confidence:g}%",
-            how_made=_how_made(contents),
+            shown,
+            models=models,
+            best=max(models, key=lambda model: model.areas.tpauc.estimate),
+            region=region,
+            n_positive=counts[0],
+            n_negative=counts[1],
+            hard_positives=region.hard_positives(counts[0]),
+            hard_negatives=region.hard_negatives(counts[1]),
             # The bars of all differences share one scale; without differences any scale will do.
             widest=max((abs(end) for versus in compared for end in (versus.low, versus.high)), default=0.0) or 1.0,
-            rule_legend=rule_legend(),
             version=__version__,
         )
     )
 
 
-def _how_made(contents: Contents) -> str:
+def _how_made(models: Sequence[ModelResult], n_resamples: int) -> str:
     """Return the text that says how the intervals were made."""
     names = {"tpauc": "TPAUC", "opauc": "OPAUC", "auc": "AUC", "difference": "differences"}
-    kinds = {what: kind for model in contents.models for what, kind in model.kinds.items()}  # the same for all models
+    kinds = {what: kind for model in models for what, kind in model.kinds.items()}  # the same for all models
     large = [names[what] for what, kind in kinds.items() if kind == LARGE_SAMPLE]
     if len(large) == len(kinds):
         return LARGE_SAMPLE
-    resamples = f"{contents.n_resamples:,} resamples"
+    resamples = f"{n_resamples:,} resamples"
     return f"{resamples}; {LARGE_SAMPLE} for {', '.join(large)}" if large else resamples
 
 

@@ -184,13 +184,7 @@ class Axis:
 
 
 def padded(low: float, high: float) -> tuple[float, float]:
-    """Return the ends of an axis a little outside ``low`` and ``high``; they differ even if ``low == high``.
-
-    Examples
-    --------
-    >>> padded(0.0, 10.0), padded(2.0, 2.0)
-    ((-0.5, 10.5), (1.5, 2.5))
-    """
+    """Return the ends of an axis a little outside ``low`` and ``high``; they differ even if ``low == high``."""
     padding = 0.05 * (high - low)
     if padding <= max(1e-12 * max(abs(low), abs(high)), 1e-290):
         padding = max(0.5, 1e-3 * abs(low))
