@@ -133,8 +133,7 @@ def fit_table(
     facts = {"training": evaluator.facts(training.labels), "test": evaluator.facts(testing.labels)}
     for line in (region_line(evaluator.settings), *_data_lines(columns, training, facts)):
         say(line)
-    with threads_for(training.frame.size):
-        pipelines = _trained(columns, training, settings, evaluator)
+    pipelines = _trained(columns, training, settings, evaluator)
     scores = {method: _scores(pipeline, testing.frame) for method, pipeline in pipelines.items()}
     progress("evaluating on the test rows")
     positive, method = testing.labels.positive, settings.method
@@ -211,7 +210,8 @@ def _trained(
             random_state=settings.seed,
         )
         pipeline = Pipeline([("columns", columns.preprocessing()), ("classifier", classifier)])
-        pipelines[method] = pipeline.fit(training.frame, training.labels.positive.astype(np.int64))
+        with threads_for(training.frame.size):
+            pipelines[method] = pipeline.fit(training.frame, training.labels.positive.astype(np.int64))
         several = len(getattr(classifier, "candidates_", ())) > 1
         choice = f"; cross-validation chose {classifier.chosen_}" if several else ""
         progress(f"trained in {time.perf_counter() - start:.1f} s{choice}")

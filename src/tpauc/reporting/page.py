@@ -145,12 +145,12 @@ def report(
         panels=panels,
         legends=legends,
     )
-    files = {page: html.encode()}
+    files: dict[Path, bytes] = {}
     for kind, drawn in panels.items() if pngs else ():
         if drawn:
             figure = draw(drawn, columns=min(_PNG_COLUMNS[kind], len(drawn)), legend=legends[kind])
             files[page.with_name(f"{page.stem}-{kind}.png")] = png_bytes(figure)
-    write_together(files, what="the report")
+    write_together(files | {page: html.encode()}, what="the report")
     return page
 
 
