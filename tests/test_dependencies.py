@@ -17,6 +17,7 @@ DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow"}  # where it is no
 
 # The extras that a room may import from, besides NumPy and SciPy. Its modules may have others of their own.
 EXTRAS_OF = {
+    "__main__": {"cli"},
     "_validation": {"torch"},  # what is handed tensors
     "metrics.torchmetric": {"torch"},
     "losses": {"torch"},

@@ -4,9 +4,6 @@ import pytest
 
 from house import FLOORS, import_problems, imported_modules, repeated_basenames, room, sources
 
-# To be emptied.
-KNOWN_BASENAMES = {"_checks", "data"}
-
 
 def test_imports_point_one_way_and_private_modules_stay_in_their_room():
     problems = import_problems(sources())
@@ -14,7 +11,7 @@ def test_imports_point_one_way_and_private_modules_stay_in_their_room():
 
 
 def test_a_basename_stands_in_one_place():
-    assert set(repeated_basenames(sources())) <= KNOWN_BASENAMES
+    assert repeated_basenames(sources()) == {}
 
 
 def test_all_modules_are_looked_at():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from tpauc import __version__
+from tpauc._validation import import_extra
 
 
 def main() -> None:
@@ -13,9 +14,10 @@ def main() -> None:
         print(f"tpauc {__version__}")
         return
     try:
+        import_extra("typer", "cli")
         from tpauc.cli import main as cli
     except ModuleNotFoundError as error:
-        sys.exit(f"tpauc: error: {error.name} is not installed; run: pip install 'tpauc[cli]'")
+        sys.exit(f"tpauc: error: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
     cli.main()

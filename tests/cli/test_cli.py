@@ -15,10 +15,9 @@ from typer.testing import CliRunner
 
 import reference
 import tpauc
-from tpauc.cli._checks import UsageError
-from tpauc.cli.failures import explained
+from tpauc.cli._text import facts_line, region_line
+from tpauc.cli.errors import UsageError, explained
 from tpauc.cli.main import app
-from tpauc.cli.texts import facts_line, region_line
 from tpauc.metrics.comparison import compare_tpauc
 from tpauc.metrics.intervals import tpauc_interval
 from tpauc.metrics.operating_points import operating_point
@@ -401,7 +400,7 @@ def test_an_unexpected_error_is_one_line_too(scores, monkeypatch):
     def broken(*_, **__):
         raise KeyError("inner\nworkings")
 
-    monkeypatch.setattr("tpauc.cli.score_files.read_scores", broken)
+    monkeypatch.setattr("tpauc.cli.evaluate.read_scores", broken)
     result = run("evaluate", scores[0], *GOOD)
     assert result.exit_code == 1
     assert "unexpected KeyError" in one_line_of(result.stderr)
@@ -426,15 +425,15 @@ def test_lines_and_codes(error, line, code):
 def test_warnings_are_one_line_on_stderr(scores, monkeypatch):
     import warnings
 
-    from tpauc.cli import score_files
+    from tpauc.cli import labels
 
-    original = score_files.read_scores
+    original = labels.read_scores
 
     def warned(*arguments, **options):
         warnings.warn("look\nout", stacklevel=2)
         return original(*arguments, **options)
 
-    monkeypatch.setattr("tpauc.cli.score_files.read_scores", warned)
+    monkeypatch.setattr("tpauc.cli.evaluate.read_scores", warned)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         result = run("evaluate", scores[0], *GOOD, *FAST, "--json")
@@ -476,7 +475,7 @@ import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == {package!r}:
+        if name.partition(".")[0] in {packages!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Missing())
@@ -486,25 +485,57 @@ main()
 """
 
 
+def program_without(packages, *arguments):
+    """Run the program in an environment that lacks some packages."""
+    code = MISSING.format(packages=packages, arguments=["tpauc", *map(str, arguments)])
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+TABLE = ["SCORES", "--target", "y", *REGION]
+CELLS = ["cifar10-lt", "--data-dir", "FOLDER", "--out", "FOLDER/table"]
+
+
 @pytest.mark.parametrize(
     ("package", "arguments", "extra"),
     [
         ("typer", ["--help"], "cli"),
         ("pyarrow", ["evaluate", "SCORES", *GOOD], "cli"),
-        ("skops", ["fit", "SCORES", "--target", "y", *REGION, "--out", "x"], "cli"),
-        ("pandas", ["fit", "SCORES", "--target", "y", *REGION, "--out", "x"], "cli"),
+        ("pyarrow", ["score", "FOLDER", "SCORES", "--out", "x.csv"], "cli"),
+        ("skops", ["fit", *TABLE, "--out", "x"], "cli"),
+        ("pandas", ["fit", *TABLE, "--out", "x"], "cli"),
+        ("sklearn", ["fit", *TABLE, "--out", "x"], "cli"),
+        ("torch", ["fit", *TABLE, "--out", "x", "--model", "mlp"], "torch"),
+        ("sklearn", ["advise", *TABLE], "cli"),
+        ("lightgbm", ["advise", *TABLE, "--model", "lightgbm"], "lightgbm"),
+        ("torch", ["advise", *TABLE, "--model", "mlp"], "torch"),
         ("sklearn", ["demo"], "cli"),
         ("jinja2", ["report", "SCORES", *GOOD], "report"),
+        ("matplotlib", ["report", "SCORES", *GOOD], "report"),
+        ("torch", ["reproduce", "table", *CELLS], "paper"),
+        ("torch", ["reproduce", "search", *CELLS, "--method", "SqAUC"], "paper"),
+        ("optuna", ["reproduce", "search", *CELLS, "--method", "SqAUC"], "paper"),
+        ("torch", ["reproduce", "differences", "FOLDER"], "paper"),
+        ("torch", ["reproduce", "figure", "--list"], "paper"),
     ],
 )
 def test_a_missing_package_is_one_line_that_says_what_to_install(scores, package, arguments, extra):
-    filled = [word.replace("SCORES", str(scores[0])) for word in arguments]
-    code = MISSING.format(package=package, arguments=["tpauc", *filled])
-    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert finished.returncode == 1
+    path, _ = scores
+    filled = [word.replace("SCORES", str(path)).replace("FOLDER", str(path.parent)) for word in arguments]
+    before = sorted(path.parent.iterdir())
+    finished = program_without([package], *filled)
+    assert (finished.returncode, finished.stdout) == (1, "")
     line = one_line_of(finished.stderr)
-    assert package in line
-    assert line.endswith(f"run: pip install 'tpauc[{extra}]'")
+    assert f"error: {package} is needed here and is not installed; run: pip install 'tpauc[{extra}]'" in line
+    assert sorted(path.parent.iterdir()) == before
+
+
+def test_the_version_needs_no_extra():
+    extras = ["typer", "torch", "sklearn", "pandas", "pyarrow", "skops", "jinja2", "matplotlib", "joblib"]
+    finished = program_without(extras, "--version")
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, f"tpauc {tpauc.__version__}\n", "")
+    finished = program_without(extras, "evaluate", "x.csv")
+    assert (finished.returncode, finished.stdout) == (1, "")
+    assert one_line_of(finished.stderr).endswith("run: pip install 'tpauc[cli]'")
 
 
 def test_ctrl_c_ends_quietly_with_130(tmp_path):

@@ -5,8 +5,10 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import warnings
 import zipfile
+from importlib.metadata import PackageNotFoundError
 from io import BytesIO
 from typing import get_args
 
@@ -18,6 +20,7 @@ from typer.testing import CliRunner
 
 import reference
 from tpauc.classifiers.training_methods import METHODS, MODELS
+from tpauc.cli.fit import _versions
 from tpauc.cli.main import app
 from tpauc.cli.options import Method, Model
 from tpauc.cli.runs import CARD, MODEL, TEST_SCORES, load_run, save_run
@@ -447,6 +450,25 @@ def test_scoring_takes_rows_as_they_are(fitted, tmp_path):
     assert text == (tmp_path / "flags_scores.csv").read_text()
     ids = [line.split(",")[0] for line in text.splitlines()[1:]]
     assert ids == ['"NA"', '"null"', '"nan"', "", '"007"', '"x"']
+
+
+@pytest.mark.parametrize("package", ["sklearn", "skops", "pandas"])
+def test_scoring_without_a_package_says_what_to_install(fitted, table, tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    result = run("score", fitted[0], table, "--out", tmp_path / "s.csv")
+    assert (result.exit_code, result.stdout) == (1, "")
+    message = f"{package} is needed here and is not installed; run: pip install 'tpauc[cli]'"
+    assert message in one_line_of(result.stderr)
+
+
+def test_a_card_lists_the_installed_packages_alone(monkeypatch):
+    def without_torch(package):
+        if package == "torch":
+            raise PackageNotFoundError(package)
+        return "1.0"
+
+    monkeypatch.setattr("tpauc.cli.fit.version", without_torch)
+    assert list(_versions()) == ["python", "tpauc", "numpy", "scikit-learn", "pyarrow", "pandas", "skops"]
 
 
 def test_scores_are_written_once(fitted, table, tmp_path):

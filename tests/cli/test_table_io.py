@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from tpauc.cli._checks import UsageError
+from tpauc.cli.errors import UsageError
 from tpauc.cli.table_io import check_table_path, column_names, read_table, write_table
 
 COLUMNS = {"name": ["a", "b, c", None], "number": [1.5, -2.0, None], "whole": [1, 2, 3], "flag": [True, False, True]}

@@ -1,17 +1,15 @@
+"""Panels, plots and the page of a report."""
+
 import errno
 import os
 import re
 import subprocess
 import sys
 from html.parser import HTMLParser
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from scipy import special
 
 from tpauc._validation import check_text, import_extra
 from tpauc.metrics import intervals
@@ -21,13 +19,17 @@ from tpauc.metrics.intervals import tpauc_interval
 from tpauc.metrics.operating_points import operating_point
 from tpauc.region import Region
 from tpauc.reporting import report
-from tpauc.reporting._checks import check_history, check_named_scores, is_drawable
-from tpauc.reporting.axes import Axis, with_room
-from tpauc.reporting.curves import MAX_POINTS, ScoreScale, roc_vertices, score_density, thinned, within_region
-from tpauc.reporting.figures import roc_panels, score_panel, training_panels
-from tpauc.reporting.panels import COLOURS, look_of
+from tpauc.reporting.curves import MAX_POINTS, roc_vertices
+from tpauc.reporting.figures import (
+    check_history,
+    check_named_scores,
+    is_drawable,
+    roc_panels,
+    training_panels,
+)
+from tpauc.reporting.page import check_page_path
+from tpauc.reporting.panels import look_of
 from tpauc.reporting.plots import plot_roc, plot_scores, plot_training
-from tpauc.reporting.writing import check_page_path
 
 REGION = {"alpha": 0.3, "beta": 0.3}
 FAST = {"n_resamples": 50}
@@ -37,294 +39,6 @@ def two_models(n=400, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.random(n) < 0.25
     return y, {"plain": y + rng.normal(size=n), "better": 2 * y + rng.normal(size=n)}
-
-
-# ------------------------------------------------------------------------------------------------------- ROC curve
-
-
-def plain_roc(y, s):
-    """Every point of the curve, threshold by threshold."""
-    positives = [v for v, label in zip(s, y, strict=True) if label]
-    negatives = [v for v, label in zip(s, y, strict=True) if not label]
-    points = [(0.0, 0.0)]
-    for threshold in sorted(set(s), reverse=True):
-        fpr = sum(v >= threshold for v in negatives) / len(negatives)
-        tpr = sum(v >= threshold for v in positives) / len(positives)
-        points.append((fpr, tpr))
-    return points
-
-
-def distance_to_line(points, x, y):
-    """Largest distance of any of the points from the line through (x, y)."""
-    largest = 0.0
-    start, end = np.stack([x[:-1], y[:-1]], 1), np.stack([x[1:], y[1:]], 1)
-    along = end - start
-    for point in points:
-        share = np.clip(((point - start) * along).sum(1) / np.maximum((along**2).sum(1), 1e-300), 0.0, 1.0)
-        largest = max(largest, np.linalg.norm(start + share[:, None] * along - point, axis=1).min())
-    return largest
-
-
-labelled_scores = st.lists(st.tuples(st.booleans(), st.integers(0, 9)), min_size=2, max_size=40).filter(
-    lambda rows: len({label for label, _ in rows}) == 2
-)
-
-
-@settings(deadline=None, max_examples=100)
-@given(labelled_scores)
-def test_vertices_lie_on_the_plain_curve_and_leave_out_only_straight_pieces(rows):
-    y, s = np.array([label for label, _ in rows]), np.array([float(score) for _, score in rows])
-    expected = plain_roc(y.tolist(), s.tolist())
-    fpr, tpr = roc_vertices(y, s)
-    assert set(zip(fpr.tolist(), tpr.tolist(), strict=True)) <= set(expected)
-    # Coordinates are ratios of counts, rounded once; the foot of the perpendicular takes a few more operations.
-    assert distance_to_line(np.array(expected), fpr, tpr) < 1e-15 * 10
-    assert np.trapezoid(tpr, fpr) == pytest.approx(auc_score(y, s), abs=1e-12)
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 10), st.integers(1, 10))
-def test_area_inside_the_region_is_the_metric(seed, tenths_alpha, tenths_beta):
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.arange(70) < 20)  # whole numbers of hard examples, and no ties: metric and area coincide
-    s = rng.permutation(70) + 0.0
-    region = Region(tenths_alpha / 10, tenths_beta / 10)
-    x, height = within_region(*roc_vertices(y, s), region)
-    area = np.trapezoid(height, x) if x.size else 0.0
-    # Only the clipping rounds: 1 - alpha, and a division by alpha or beta.
-    assert area == pytest.approx(tpauc_score(y, s, alpha=region.alpha, beta=region.beta), abs=1e-12)
-
-
-def test_a_curve_that_misses_the_region_is_empty():
-    x, y = within_region(np.array([0.0, 1.0]), np.array([0.0, 1.0]), Region(0.3, 0.3))
-    assert x.size == y.size == 0
-
-
-def test_a_line_through_two_borders_of_the_region_is_cut_at_both():
-    x, y = within_region(np.array([0.0, 1.0]), np.array([0.0, 1.0]), Region(0.8, 0.6))
-    np.testing.assert_allclose(x, [0.2 / 0.6, 1.0])
-    np.testing.assert_allclose(y, [0.0, 0.5])
-
-
-@pytest.mark.parametrize("window", [None, Region(0.3, 0.3), Region(0.05, 0.8)])
-def test_thinning_is_bounded_exact_at_its_points_and_invisible(window):
-    rng = np.random.default_rng(0)
-    y = rng.random(200_000) < 0.3
-    curve = roc_vertices(y, rng.normal(size=y.size) + 1.5 * y)
-    x, height = curve if window is None else within_region(*curve, window)
-    few_x, few_height = thinned(x, height)
-    assert x.size > 2 * MAX_POINTS or window is not None
-    assert few_x.size <= MAX_POINTS
-    assert set(zip(few_x, few_height, strict=True)) <= set(zip(x, height, strict=True))
-    assert (few_x[0], few_height[0]) == (x[0], height[0])
-    assert (few_x[-1], few_height[-1]) == (x[-1], height[-1])
-    sampled = rng.choice(x.size, size=min(500, x.size), replace=False)
-    # The bound that the module derives: pieces of half-perimeter 2/1000 are passed within 2/1000 / sqrt(8).
-    assert distance_to_line(np.stack([x, height], 1)[sampled], few_x, few_height) <= 0.002 / np.sqrt(8) + 1e-12
-
-
-def test_the_distance_check_can_fail():
-    assert distance_to_line(np.array([[0.5, 0.9]]), np.array([0.0, 1.0]), np.array([0.0, 1.0])) > 0.28
-
-
-def test_a_short_curve_is_not_thinned():
-    x = np.linspace(0, 1, MAX_POINTS)
-    assert thinned(x, x)[0] is x
-
-
-# --------------------------------------------------------------------------------------------------------- scores
-
-
-def test_thresholds_delimit_the_hard_examples():
-    y, scores = two_models()
-    s = scores["plain"]
-    density = score_density(y, s, Region(0.2, 0.1))
-    positives, negatives = sorted(s[y]), sorted(s[~y], reverse=True)
-    assert density.hard_positive == positives[int(0.2 * len(positives)) - 1]
-    assert density.hard_negative == negatives[int(0.1 * len(negatives)) - 1]
-
-
-def test_density_finds_the_modes_of_both_classes():
-    rng = np.random.default_rng(0)
-    y = np.arange(20_000) < 8_000
-    s = rng.normal(size=y.size) + np.where(y, 10.0, 4.0)
-    density = score_density(y, s, Region(0.3, 0.3))
-    for heights, mode in ((density.positives, 10.0), (density.negatives, 4.0)):
-        assert heights.max() == 1.0
-        peak = density.low + density.position[heights.argmax()] * (density.high - density.low)
-        # The mode of a smoothed sample of 8,000 strays by about n^(-1/5)/2 standard deviations.
-        assert peak == pytest.approx(mode, abs=0.3)
-    # A normal density falls to exp(-1/2) of its peak one standard deviation away.
-    one_deviation = np.interp(density.share(11.0), density.position, density.positives)
-    assert one_deviation == pytest.approx(np.exp(-0.5), abs=0.06)
-
-
-@pytest.mark.parametrize(
-    ("scores", "nearest"),
-    [
-        ([0.1, 0.9, 0.4], 1e-3),
-        ([0.0, 0.0005, 1.0], 2.5e-4),
-        ([0.0, 2e-12, 0.5], 1e-12),
-        ([0.0, 1e-30, 0.5], 1e-15),
-        ([0.0, 1.0, 1.0], None),
-        ([-0.1, 0.5, 0.5], None),
-        ([0.5, 1.5, 0.5], None),
-    ],
-)
-def test_scores_in_the_unit_interval_get_a_logit_axis(scores, nearest):
-    assert ScoreScale.fitting(np.array(scores)).nearest == nearest
-
-
-def test_logits_of_0_and_1_are_drawn_at_the_ends():
-    scale = ScoreScale(nearest=0.01)
-    assert scale.drawn(0.0) == scale.drawn(0.01) == pytest.approx(np.log(0.01 / 0.99))
-    assert scale.drawn(1.0) == pytest.approx(-scale.drawn(0.0))
-    assert scale.drawn(0.5) == 0.0
-
-
-@pytest.mark.parametrize("shift", [-18.0, 18.0])
-def test_probabilities_near_an_end_are_told_apart(shift):
-    """The densities are those of the logits, wherever these lie; near 1 a float holds 8 digits of the distance."""
-    y, scores = two_models(4000)
-    logits = scores["plain"]
-    found, expected = (score_density(y, 1 / (1 + np.exp(-z)), Region(0.3, 0.3)) for z in (logits + shift, logits))
-    assert found.low - shift == pytest.approx(expected.low, abs=1e-3)
-    np.testing.assert_allclose(found.negatives, expected.negatives, atol=0.02)
-    assert len(Axis("", found.low, found.high, logit=True).ticks()) > 2
-
-
-def test_an_outlier_does_not_squeeze_the_axis():
-    y, scores = two_models(4000)
-    s = scores["plain"]
-    s[0] = 1e9
-    assert score_density(y, s, Region(0.3, 0.3)).high < 10
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda s: np.full_like(s, 0.5),
-        lambda s: np.full_like(s, 1e200),
-        lambda s: s * 1e299 / np.abs(s).max(),
-        lambda s: -np.abs(s) * 1e-310,
-        lambda s: np.round(s),
-        lambda s: s.astype(np.float32),
-        lambda s: (s > 0).astype(float),
-    ],
-)
-def test_odd_scores_are_drawn(change):
-    y, scores = two_models()
-    s = change(scores["plain"])
-    point = operating_point(y, s, **REGION)
-    panel = score_panel("odd", y, s, point, Region(**REGION))
-    assert len(panel.rules) == 2 + np.isfinite(point.threshold)
-    for line in panel.lines:
-        assert np.isfinite(line.y).all()
-        assert (line.y >= 0).all()
-        assert (line.y <= 1).all()
-    assert all(-1e-9 <= place <= 1 + 1e-9 and text for place, text in panel.x_axis.ticks())
-
-
-# ----------------------------------------------------------------------------------------------------------- axes
-
-
-def written(text):
-    return float(text.replace("\N{MINUS SIGN}", "-"))
-
-
-@settings(deadline=None, max_examples=200)
-@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
-def test_ticks_stand_where_they_say(low, width):
-    axis = Axis("", *with_room(low, low + width))
-    ticks = axis.ticks()
-    assert 2 <= len(ticks) <= 7
-    for place, text in ticks:
-        value = written(text)
-        assert -1e-6 <= place <= 1 + 1e-6
-        # Floats near `low` are spaced by about 1e-16 of it.
-        assert axis.share(value) == pytest.approx(place, abs=1e-9 + 1e-15 * abs(low) / width)
-
-
-@settings(deadline=None, max_examples=100)
-@given(st.floats(-34.6, 34.5), st.floats(0.1, 69.2))
-@example(34.5, 1.0)
-@example(-34.6, 0.1)
-@example(13.0, 0.5)
-def test_logit_ticks_stand_where_they_say(low, width):
-    axis = Axis("", low, min(low + width, 34.6), logit=True)
-    ticks = axis.ticks()
-    assert len(ticks) <= 7
-    assert len({text for _, text in ticks}) == len(ticks)
-    for place, text in ticks:
-        from_1 = text.startswith("1\N{MINUS SIGN}")  # 1 - 1e-9 is written as that
-        logit = -special.logit(written(text[2:])) if from_1 else special.logit(written(text))
-        # Floats near 1 are spaced by about 1e-16, of which a logit makes more.
-        assert axis.share(logit) == pytest.approx(place, abs=1e-9 + 1e-15 * np.exp(logit) / (axis.high - axis.low))
-
-
-def test_epochs_are_whole_numbers():
-    assert [text for _, text in Axis("epoch", 0.0, 3.0, whole=True).ticks()] == ["0", "1", "2", "3"]
-
-
-# -------------------------------------------------------------------------------------------------------- colours
-
-# Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
-VISION = {
-    "normal": np.eye(3),
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
-}
-
-
-def linear_rgb(colour):
-    parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-
-
-def lab(linear):
-    to_xyz = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
-    xyz = np.array(to_xyz) @ np.clip(linear, 0, 1) / [0.95047, 1.0, 1.08883]
-    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
-
-
-def smallest_difference(colours, vision):
-    seen = [lab(np.array(vision) @ linear_rgb(colour)) for colour in colours]
-    return min(np.linalg.norm(a - b) for a, b in combinations(seen, 2))
-
-
-def contrast(a, b):
-    low, high = sorted(linear_rgb(c) @ [0.2126, 0.7152, 0.0722] for c in (a, b))
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-@pytest.mark.parametrize("vision", VISION)
-def test_models_and_classes_are_told_apart_by_colour_blind_readers(scheme, vision):
-    # 2.3 is just noticeable in CIELAB; more than ten times that is told apart at a glance.
-    models = [COLOURS[f"model-{number}"][scheme] for number in range(5)]
-    assert smallest_difference(models, VISION[vision]) > 30
-    assert smallest_difference([COLOURS[name][scheme] for name in ("positive", "negative")], VISION[vision]) > 30
-
-
-@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-def test_lines_and_text_stand_out_from_the_page(scheme):
-    paper = COLOURS["paper"][scheme]
-    for name, colours in COLOURS.items():
-        if name not in ("paper", "region"):
-            assert contrast(colours[scheme], paper) >= 3.0, name  # WCAG 2.2, 1.4.11
-    assert contrast(COLOURS["ink"][scheme], paper) >= 7.0
-
-
-def test_the_colour_checks_can_fail():
-    assert smallest_difference(["#ca6a00", "#a98600"], VISION["deuteranopia"]) < 30
-    assert contrast("#e69f00", "#ffffff") < 3.0
-
-
-def test_twenty_models_look_different():
-    looks = [look_of(number) for number in range(20)]
-    assert len({(look.colour, look.dash) for look in looks}) == 20
 
 
 # ---------------------------------------------------------------------------------------------------------- panels

@@ -1,69 +1,77 @@
-"""`tpauc advise`: from a table to an answer whether training for the region helps on it."""
+"""`tpauc advise`: whether training for the region helps on a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
 
 from tpauc._validation import import_extra
-from tpauc.cli._checks import check_columns, check_named_columns
-from tpauc.cli.features import FeatureColumns
-from tpauc.cli.judging import Document
-from tpauc.cli.labels import labels_of
-from tpauc.cli.table_io import read_table
-from tpauc.cli.threads import threads_for
-from tpauc.region import Region
+from tpauc.cli._text import Document, aligned, region_line, show, with_interval
+from tpauc.cli.errors import progress
+from tpauc.cli.features import read_examples
+from tpauc.cli.fit import threads_for
+from tpauc.cli.options import AdvisedModel, Alpha, AsJson, Beta, Debug, Drop, Positive, Seed, Target, TrainingTable
 
 
-@dataclass(frozen=True)
-class AdviceSettings:
-    """What `tpauc advise` was asked for, besides the file and the region."""
+def advise(
+    data: TrainingTable,
+    target: Target,
+    alpha: Alpha,
+    beta: Beta,
+    positive: Positive = None,
+    model: Annotated[AdvisedModel, typer.Option(help="What to train.")] = "linear",
+    drop: Drop = None,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="How often it is done, with new folds.")] = 2,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Tell whether training for the region helps on a table.
 
-    target: str
-    positive: str | None
-    model: str
-    drop: tuple[str, ...]
-    folds: int
-    repeats: int
-    seed: int
-
-
-def advise_on_table(
-    data: Path, region: Region, settings: AdviceSettings, *, progress: Callable[[str], None] = print
-) -> Document:
-    """Cross-validate on a table, and return the advice with the name of the file.
-
-    Parameters
-    ----------
-    data : Path
-        The table.
-    region : Region
-    settings : AdviceSettings
-    progress : callable
-        Called with lines of text that say how far it is.
+    Models are trained on plain and on balanced cross-entropy and for the region, by repeated cross-validation, and
+    compared on the rows held out. Copies of a row share a fold. Nothing is written.
     """
-    for module in ("sklearn", "pandas", *(["lightgbm"] if settings.model == "lightgbm" else [])):
-        import_extra(module, "lightgbm" if module == "lightgbm" else "cli")
-    from tpauc.classifiers.advice import advise
+    import_extra("sklearn", "cli")
+    if model == "lightgbm":
+        import_extra("lightgbm", "lightgbm")
+    elif model == "mlp":
+        import_extra("torch", "torch")
+    from tpauc.classifiers import advice
 
-    table = read_table(data)
-    check_named_columns(table.column_names, settings.drop, data)
-    check_columns([settings.target, *settings.drop], table.column_names, data)
-    columns = FeatureColumns.of(table, leave_out=[settings.target, *settings.drop])
-    labels = labels_of(table[settings.target], f"column {settings.target!r}", positive=settings.positive)
-    frame = columns.frame(table)
-    with threads_for(frame.size):
-        advice = advise(
-            frame,
-            labels.positive,
-            alpha=region.alpha,
-            beta=region.beta,
-            model=settings.model,
-            n_folds=settings.folds,
-            n_repeats=settings.repeats,
+    columns, examples = read_examples(data, target, positive, drop or ())
+    with threads_for(examples.frame.size):
+        found = advice.advise(
+            examples.frame,
+            examples.labels.positive,
+            alpha=alpha,
+            beta=beta,
+            model=model,
+            n_folds=folds,
+            n_repeats=repeats,
             preprocessing=columns.preprocessing(),
-            random_state=settings.seed,
+            random_state=seed,
             progress=progress,
         )
-    return {"data": str(data)} | asdict(advice)
+    document = {"data": str(data)} | asdict(found)
+    show(document, _lines(document), as_json=as_json)
+
+
+def _lines(document: Document) -> list[str]:
+    rows = [["trained", "TPAUC [95 % interval]", "region minus it [95 % interval]", "p"]]
+    for name in ("plain", "balanced"):
+        over = document[f"over_{name}"]
+        change = f"{over['difference']:+.4f} [{over['low']:+.4f}, {over['high']:+.4f}]"
+        rows.append([f"{name} cross-entropy", with_interval(document[name]), change, f"{over['p_value']:.3g}"])
+    rows.append(["for the region", with_interval(document["region"]), "", ""])
+    folds = f"{document['n_folds']} folds, {document['n_repeats']} times; intervals allow for rows that folds share."
+    return [
+        region_line(document),
+        f"Cross-validation of {document['model']} models in {folds}",
+        "",
+        aligned(rows),
+        "",
+        document["verdict"],
+    ]

@@ -1,14 +1,14 @@
 """Columns of a table as features: which are numbers and which are categories, and what happens to missing values.
 
-* Numbers (integers, floats, decimals): a missing value becomes the median of the training rows, and a further feature
-  says that it was missing.
-* Categories (text, booleans, pandas' categories): one feature for each value; "missing" is a value too. Beyond the
-  100 values that are most frequent in training they share one feature, as do values that training never saw. Where
-  training saw no more than 100, a value it never saw is none of them: all features of the column are 0.
+* Numbers (integers, floats, decimals): a missing value becomes the median of the training rows, and an additional
+  feature marks it as missing.
+* Categories (text, booleans, pandas' categories): one feature per value; "missing" is a value too. All values beyond
+  the 100 most frequent ones of the training rows share one feature, and so do values that the training rows do not
+  have. If the training rows have at most 100 values, all features of the column are 0 for a new value.
 
-What kind a column is, is decided once, on the training table. Other tables are read accordingly (`read_features`): in a
+The kind of a column is decided once, on the training table. Other tables are read accordingly (`read_features`): in a
 column of text ``007`` is the text "007", in a column of booleans 0 and 1 are false and true, and in a column of numbers
-or of booleans other text is an error.
+or booleans any other text is an error.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tpauc._validation import BoolArray, FloatArray, import_extra
-from tpauc.cli._checks import listed
-from tpauc.cli.table_io import column_names, read_table
+from tpauc.cli.errors import listed
+from tpauc.cli.labels import Labels, labels_of
+from tpauc.cli.table_io import check_columns, column_names, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,7 @@ _MISSING = "(missing)"
 
 @dataclass(frozen=True)
 class FeatureColumns:
-    """The columns that a model is fed with, by kind.
+    """The columns that a model uses, by kind.
 
     Examples
     --------
@@ -57,18 +58,19 @@ class FeatureColumns:
 
     @classmethod
     def of(cls, table: pa.Table, *, leave_out: Collection[str]) -> FeatureColumns:
-        """Return the columns of a training table by kind; a column without any value is of no use."""
+        """Return the columns of a training table by kind; columns without any value are not used."""
         kinds: dict[str, list[str]] = {"numbers": [], "texts": [], "flags": [], "without_values": []}
         for name in table.column_names:
             if name not in leave_out:
                 kinds[_kind(table[name], name)].append(name)
         columns = cls(*(tuple(names) for names in kinds.values()))
-        _check_any_feature(columns.names)
+        if not columns.names:
+            raise ValueError("no column is left to learn from, besides the target and those that are left out")
         return columns
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """The columns that become one feature for each of their values."""
+        """The columns that become one feature per value."""
         return self.texts + self.flags
 
     @property
@@ -77,22 +79,22 @@ class FeatureColumns:
         return self.numbers + self.categories
 
     def frame(self, table: pa.Table) -> pd.DataFrame:
-        """Return the features of a table as the training had them, float64 and text; other columns are ignored."""
+        """Return the features of a table with the types of the training, float64 and text."""
         pandas = import_extra("pandas", "cli")
         numbers: dict[str, Any] = {name: _numbers(table[name], name) for name in self.numbers}
-        # By their own type for text pandas would make NaN of None.
+        # With its own type for text pandas would turn None into NaN.
         texts = {name: table[name] for name in self.texts} | {name: _flags(table[name], name) for name in self.flags}
         categories = {name: pandas.Series(_categories(column), dtype=object) for name, column in texts.items()}
         return pandas.DataFrame(numbers | categories)
 
     def preprocessing(self) -> Any:
-        """Return the scikit-learn transformer, not fitted, that makes a matrix of numbers of `frame`."""
+        """Return the scikit-learn transformer, not fitted, that turns `frame` into a matrix of numbers."""
         from sklearn.compose import ColumnTransformer
         from sklearn.impute import SimpleImputer
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import OneHotEncoder
 
-        # A column may have values in the table and none in the training rows; it then becomes a constant.
+        # A column may have values in the table but none in the training rows; then it becomes a constant.
         numbers = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
         categories = make_pipeline(
             SimpleImputer(strategy="constant", fill_value=_MISSING, missing_values=None),
@@ -103,11 +105,47 @@ class FeatureColumns:
         )
 
 
+class Examples(NamedTuple):
+    """Rows of a table: features, labels, and the numbers of the rows in the file."""
+
+    frame: pd.DataFrame
+    labels: Labels
+    rows: np.ndarray[Any, Any]
+
+    @classmethod
+    def of(cls, table: pa.Table, columns: FeatureColumns, target: str, positive: Any) -> Examples:
+        """Return all rows of a table; ``positive`` is the positive value of the target, as in `labels_of`."""
+        labels = labels_of(table[target], f"column {target!r}", positive=positive)
+        return cls(columns.frame(table), labels, np.arange(labels.positive.size))
+
+    def subset(self, selected: BoolArray) -> Examples:
+        """Return the selected rows."""
+        labels = self.labels._replace(positive=self.labels.positive[selected])
+        return Examples(self.frame[selected], labels, self.rows[selected])
+
+
+def read_examples(
+    path: Path, target: str, positive: str | None, drop: Sequence[str]
+) -> tuple[FeatureColumns, Examples]:
+    """Read a training table: the kinds of its columns, except ``target`` and ``drop``, and its rows."""
+    table = read_table(path)
+    if "" in table.column_names and "" not in drop:
+        raise ValueError(
+            f"{path}: column {table.column_names.index('') + 1} has no name (an index that pandas wrote?); "
+            "name it, or leave it out with --drop ''"
+        )
+    check_columns([target, *drop], table.column_names, path)
+    columns = FeatureColumns.of(table, leave_out=[target, *drop])
+    return columns, Examples.of(table, columns, target, positive)
+
+
 def read_features(
     path: Path, columns: FeatureColumns, *, target: str | None = None, keep: Sequence[str] = ()
 ) -> pa.Table:
-    """Read the columns of a model from a file, its target, and the columns to ``keep`` as they are written there."""
-    _check_known_columns(columns.names, column_names(path), path)
+    """Read the columns of a model from a file, the target, and the columns to ``keep`` as the file has them."""
+    found = column_names(path)
+    if missing := [name for name in columns.names if name not in found]:
+        raise ValueError(f"{path} lacks {len(missing)} of the columns the model was trained on: {listed(missing)}")
     more = [*([] if target is None else [target]), *keep]
     wanted = list(dict.fromkeys([*columns.names, *more]))
     copied = [name for name in keep if name not in columns.names and name != target]
@@ -126,8 +164,11 @@ def _kind(column: pa.ChunkedArray, name: str) -> str:
     if _is_text(kind):
         _check_decimal_points(column.drop_null().slice(0, 1000).to_pylist(), name)
         return "texts"
-    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    _check_usable_column(number, name, kind)
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise ValueError(
+            f"column {name!r} holds {kind}, of which no feature is made; turn it into numbers or text, "
+            f"or leave it out with --drop {name!r}"
+        )
     if pa.types.is_dictionary(column.type):
         return "texts"
     if pa.types.is_integer(kind):
@@ -146,23 +187,27 @@ def _numbers(column: pa.ChunkedArray, name: str) -> FloatArray:
     import pyarrow as pa
 
     try:
-        # The nearest float does for an integer beyond 2**53: training saw none (`_kind`).
+        # The nearest float is good enough for an integer beyond 2**53: the training rows have none (`_kind`).
         values = column.cast(pa.float64(), safe=False).to_numpy()
     except pa.ArrowException as error:
         raise ValueError(f"column {name!r} must hold numbers, as it did in training: {error}") from error
-    # Missing values are NaN here, and are filled in later; infinite ones nothing can be made of.
-    _check_finite_numbers(np.isinf(values), name)
+    # Missing values are NaN here, and are filled in later.
+    infinite = np.isinf(values)
+    if rows := int(np.count_nonzero(infinite)):
+        raise ValueError(
+            f"column {name!r} has infinite values in {rows} rows, the first is row {int(infinite.argmax()) + 1}"
+        )
     return np.array(values)
 
 
 def _flags(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Return booleans: of numbers 0 and 1, and of text such as true."""
+    """Return the booleans in a column of booleans, of numbers 0 and 1, or of text such as true."""
     import pyarrow as pa
 
     if pa.types.is_boolean(column.type):
         return column
     try:
-        # By way of text, for which only 0 and 1 are booleans; any number but 0 would be true.
+        # Through text, where only 0 and 1 are booleans; as a number any value except 0 would be true.
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         return column.cast(kind).cast(pa.string()).cast(pa.bool_())
     except pa.ArrowException as error:
@@ -178,25 +223,10 @@ def _categories(column: pa.ChunkedArray) -> list[str | None]:
     return values
 
 
-def _check_any_feature(names: Sequence[str]) -> None:
-    """Raise if no column is left to learn from."""
-    if not names:
-        raise ValueError("no column is left to learn from, besides the target and those that are left out")
-
-
-def _check_usable_column(usable: bool, name: str, kind: object) -> None:
-    """Raise if a column is of a kind that no feature is made of."""
-    if not usable:
-        raise ValueError(
-            f"column {name!r} holds {kind}, of which no feature is made; turn it into numbers or text, "
-            f"or leave it out with --drop {name!r}"
-        )
-
-
 def _check_decimal_points(samples: Sequence[object], name: str) -> None:
-    """Raise if the values of a text column are numbers with a decimal comma, which would pass for categories."""
+    """Raise if the values of a text column are numbers with a decimal comma, which would become categories."""
     number = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
-    # Whole numbers may be among them; without any comma it is a column of codes.
+    # Some of the numbers may be whole; a column without any comma holds codes.
     with_comma = [value for value in samples if isinstance(value, str) and "," in value]
     if with_comma and all(isinstance(value, str) and number.fullmatch(value) for value in samples):
         raise ValueError(
@@ -205,24 +235,10 @@ def _check_decimal_points(samples: Sequence[object], name: str) -> None:
 
 
 def _check_exact_integers(low: int | None, high: int | None, name: str) -> None:
-    """Raise if integers from ``low`` to ``high``, the training values of a column, are not all exact as floats."""
+    """Raise if not all integers from ``low`` to ``high``, the range of a column, are exact as floats."""
     for value in (low, high):
         if value is not None and abs(value) > 2**53:
             raise ValueError(
                 f"column {name!r} holds integers beyond 2**53, such as {value}, which floats cannot tell apart; "
                 f"if it only names the rows, leave it out with --drop {name!r}"
             )
-
-
-def _check_known_columns(wanted: Sequence[str], found: Collection[str], where: object) -> None:
-    """Raise if the table called ``where`` lacks columns that a model was trained on."""
-    if missing := [name for name in wanted if name not in found]:
-        raise ValueError(f"{where} lacks {len(missing)} of the columns the model was trained on: {listed(missing)}")
-
-
-def _check_finite_numbers(infinite: BoolArray, name: str) -> None:
-    """Raise if a number of the column called ``name`` is infinite."""
-    if rows := int(np.count_nonzero(infinite)):
-        raise ValueError(
-            f"column {name!r} has infinite values in {rows} rows, the first is row {int(infinite.argmax()) + 1}"
-        )

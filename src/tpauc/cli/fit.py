@@ -1,7 +1,7 @@
 """`tpauc fit` and `tpauc score`: from a table to a run, from a run to scores.
 
-A pipeline turns columns into numbers (`tpauc.cli.features`) and these into scores (`tpauc.TPAUCClassifier`). It
-is judged, beside a cross-entropy baseline trained alike, on rows that neither of them was trained on.
+A pipeline turns columns into numbers (`tpauc.cli.features`) and numbers into scores (`tpauc.TPAUCClassifier`). It is
+evaluated on rows that it was not trained on, beside a cross-entropy baseline that is trained in the same way.
 """
 
 from __future__ import annotations
@@ -9,37 +9,93 @@ from __future__ import annotations
 import io
 import platform
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, fields
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import typer
 
 from tpauc._validation import FloatArray, check_class_sizes, import_extra
-from tpauc.cli._checks import UsageError, check_columns, check_distinct_options, check_named_columns, listed
-from tpauc.cli.features import MOST_CATEGORIES, FeatureColumns, read_features
-from tpauc.cli.judging import Document, Judge
-from tpauc.cli.labels import Labels, labels_of
+from tpauc.cli._text import Document, difference_line, facts_line, models_table, region_line, show
+from tpauc.cli.errors import UsageError, check_distinct_options, listed, progress
+from tpauc.cli.evaluate import Evaluator, evaluator_of
+from tpauc.cli.features import MOST_CATEGORIES, Examples, FeatureColumns, read_examples, read_features
+from tpauc.cli.options import (
+    Alpha,
+    AsJson,
+    Beta,
+    Confidence,
+    Debug,
+    Drop,
+    Intervals,
+    Method,
+    Model,
+    Overwrite,
+    Positive,
+    Resamples,
+    Seed,
+    Target,
+    TrainingTable,
+    open_share,
+)
 from tpauc.cli.runs import check_run_path, load_run, save_run
-from tpauc.cli.table_io import check_table_path, read_table, write_table
-from tpauc.cli.texts import facts_line, region_line
-from tpauc.cli.threads import threads_for
+from tpauc.cli.table_io import check_table_path, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
-
-    from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 
 BASELINE = "cross_entropy"
-Say = Callable[[str], None]
+_WORTH_SHARING = 1_000_000  # values in a table; a pass over fewer takes less than a millisecond
+
+
+# --------------------------------------------------------------------------------------------------------------- fit
+
+
+def fit(
+    data: TrainingTable,
+    target: Target,
+    alpha: Alpha,
+    beta: Beta,
+    out: Annotated[Path, typer.Option(metavar="RUN", help="Folder to make.")],
+    positive: Positive = None,
+    model: Annotated[Model, typer.Option(help="What to train.")] = "linear",
+    method: Annotated[Method, typer.Option(help="What to train it on.")] = "region",
+    drop: Drop = None,
+    test: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Rows to evaluate on, instead of a share of DATA.")
+    ] = None,
+    test_size: Annotated[
+        float, typer.Option(callback=open_share, metavar="SHARE", help="Share of DATA to hold out and evaluate on.")
+    ] = 0.3,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = 2000,
+    intervals: Intervals = "auto",
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Train a model on a table, and evaluate it.
+
+    The model is trained for the region. It is evaluated with intervals on rows that were held out, beside a model
+    trained in the same way on cross-entropy. Columns of text and booleans are categories, other columns numbers;
+    missing values are allowed. The run holds the model as it was evaluated, trained without the test rows, its card,
+    and the scores of the test rows.
+    """
+    evaluator = evaluator_of(alpha, beta, confidence, resamples, seed, intervals)
+    settings = FitSettings(target, positive, model, method, tuple(drop or ()), test_size, seed)
+    say = progress if as_json else typer.echo
+    card = fit_table(data, test, out, settings, evaluator, overwrite=overwrite, say=say)
+    show(card, _result_lines(card), as_json=as_json)
 
 
 @dataclass(frozen=True)
 class FitSettings:
-    """What `tpauc fit` was asked for, besides the files."""
+    """The options of `tpauc fit` that decide what is trained."""
 
     target: str
     positive: str | None
@@ -50,60 +106,39 @@ class FitSettings:
     seed: int
 
 
-class _Part(NamedTuple):
-    """Rows to train or to test on, and their numbers in the file they come from."""
-
-    frame: pd.DataFrame
-    labels: Labels
-    rows: np.ndarray[Any, Any]
-
-
-# --------------------------------------------------------------------------------------------------------------- fit
-
-
 def fit_table(
     data: Path,
     test: Path | None,
     out: Path,
     settings: FitSettings,
-    judge: Judge,
+    evaluator: Evaluator,
     *,
-    overwrite: bool = False,
-    say: Say = print,
-    progress: Say = print,
+    overwrite: bool,
+    say: Callable[[str], None],
 ) -> Document:
-    """Train on a table, judge on rows held out, write the run, and return its card.
+    """Train on a table, evaluate on the test rows, write the run, and return its card.
 
-    Parameters
-    ----------
-    data, test : Path
-        The table, and another one to judge on; without it a share of the rows is held out, stratified.
-    out : Path
-        Folder of the run.
-    settings, judge
-        What to train, and how to judge it.
-    overwrite : bool, default=False
-        Whether a run that is there may be replaced.
-    say, progress : callables
-        Called with lines of text: what is in the data, before training begins, and how far training is.
+    ``say`` is called with lines of text about the data before training begins.
     """
-    for module in ("sklearn", "pandas", "skops"):
-        import_extra(module, "cli")
+    import_extra("sklearn", "cli")
+    import_extra("pandas", "cli")
+    if settings.model == "mlp":
+        import_extra("torch", "torch")
     _check_other_file(
-        test, data, "--test must be another file than DATA, or the model is judged on what it was trained on"
+        test, data, "--test must be another file than DATA, or the model is evaluated on what it was trained on"
     )
     out = check_run_path(out, overwrite=overwrite)
-    columns, training, testing = _parts(data, test, settings)
+    columns, training, testing = _training_and_test(data, test, settings)
     check_class_sizes(training.labels.n_positive, training.labels.n_negative, 2, "to train on")
-    facts = {"training": judge.facts(training.labels), "test": judge.facts(testing.labels)}
-    for line in (region_line(judge.settings), *_data_lines(columns, training, facts)):
+    facts = {"training": evaluator.facts(training.labels), "test": evaluator.facts(testing.labels)}
+    for line in (region_line(evaluator.settings), *_data_lines(columns, training, facts)):
         say(line)
-    with threads_for(training.frame.size):
-        pipelines = _trained(columns, training, settings, judge, progress)
+    pipelines = _trained(columns, training, settings, evaluator)
     scores = {method: _scores(pipeline, testing.frame) for method, pipeline in pipelines.items()}
-    progress("judging on the test rows")
+    progress("evaluating on the test rows")
+    positive, method = testing.labels.positive, settings.method
     card = {
-        "settings": asdict(settings) | judge.settings | {"data": str(data), "test": str(test) if test else None},
+        "settings": asdict(settings) | evaluator.settings | {"data": str(data), "test": str(test) if test else None},
         "target": {
             "column": settings.target,
             "positive": _plain(training.labels.positive_value),
@@ -111,49 +146,53 @@ def fit_table(
         },
         "columns": {kind: list(names) for kind, names in asdict(columns).items()},
         "data": facts,
-        "chosen": {method: str(pipeline[-1].chosen_) for method, pipeline in pipelines.items()},
-        "models": judge.models(testing.labels.positive, scores),
-        "difference": _difference(judge, testing.labels, scores, settings.method),
+        "chosen": {name: str(pipeline[-1].chosen_) for name, pipeline in pipelines.items()},
+        "models": evaluator.models(positive, scores),
+        "difference": None if method == BASELINE else evaluator.difference(positive, scores[method], scores[BASELINE]),
         "versions": _versions(),
     }
-    save_run(out, pipelines[settings.method], card, _test_scores(testing, scores), overwrite=overwrite)
+    save_run(out, pipelines[method], card, _test_scores(testing, scores), overwrite=overwrite)
     return {"run": str(out)} | card
 
 
-def _parts(data: Path, test: Path | None, settings: FitSettings) -> tuple[FeatureColumns, _Part, _Part]:
+def _training_and_test(
+    data: Path, test: Path | None, settings: FitSettings
+) -> tuple[FeatureColumns, Examples, Examples]:
     """Return the kinds of the columns, the training rows and the test rows."""
     from tpauc.classifiers.folds import copies, rows_to_hold_out
 
-    table = read_table(data)
-    check_named_columns(table.column_names, settings.drop, data)
-    check_columns([settings.target, *settings.drop], table.column_names, data)
-    columns = FeatureColumns.of(table, leave_out=[settings.target, *settings.drop])
-    everything = _part(table, columns, settings.target, settings.positive)
+    columns, everything = read_examples(data, settings.target, settings.positive, settings.drop)
+    labels = everything.labels
     if test is not None:
-        other = read_features(test, columns, target=settings.target)
-        testing = _part(other, columns, settings.target, everything.labels.positive_value)
-        _check_same_classes(everything.labels[1:], testing.labels[1:], test)
+        table = read_features(test, columns, target=settings.target)
+        testing = Examples.of(table, columns, settings.target, labels.positive_value)
+        if labels[1:] != testing.labels[1:]:
+            raise ValueError(
+                f"{test} must have the classes of the training data, {listed(labels[1:])}, "
+                f"found {listed(testing.labels[1:])}"
+            )
         return columns, everything, testing
-    check_class_sizes(everything.labels.n_positive, everything.labels.n_negative, 3, "to train and to test on")
-    positive, group = everything.labels.positive, copies(everything.frame)
-    held = rows_to_hold_out(positive, group, settings.test_size, np.random.default_rng(settings.seed))
-    return columns, _chosen(everything, np.flatnonzero(~held)), _chosen(everything, np.flatnonzero(held))
+    check_class_sizes(labels.n_positive, labels.n_negative, 3, "to train and to test on")
+    rng = np.random.default_rng(settings.seed)
+    held_out = rows_to_hold_out(labels.positive, copies(everything.frame), settings.test_size, rng)
+    return columns, everything.subset(~held_out), everything.subset(held_out)
 
 
-def _part(table: pa.Table, columns: FeatureColumns, target: str, positive: Any) -> _Part:
-    labels = labels_of(table[target], f"column {target!r}", positive=positive)
-    return _Part(columns.frame(table), labels, np.arange(labels.positive.size))
+def threads_for(n_values: int) -> AbstractContextManager[Any]:
+    """Return a context in which libraries that are loaded by now use one thread for a table of few values.
 
+    Handing out small pieces of work takes longer than doing them, most of all on a machine that is busy.
+    """
+    from threadpoolctl import threadpool_limits
 
-def _chosen(part: _Part, rows: np.ndarray[Any, Any]) -> _Part:
-    labels = part.labels._replace(positive=part.labels.positive[rows])
-    return _Part(part.frame.iloc[rows], labels, rows)
+    limits: AbstractContextManager[Any] = nullcontext() if n_values >= _WORTH_SHARING else threadpool_limits(1)
+    return limits
 
 
 def _trained(
-    columns: FeatureColumns, training: _Part, settings: FitSettings, judge: Judge, progress: Say
+    columns: FeatureColumns, training: Examples, settings: FitSettings, evaluator: Evaluator
 ) -> dict[str, Any]:
-    """Return the fitted pipeline of the method and of the baseline."""
+    """Return the fitted pipelines of the method and of the baseline."""
     from sklearn.pipeline import Pipeline
 
     from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
@@ -165,29 +204,27 @@ def _trained(
         start = time.perf_counter()
         classifier = TPAUCClassifier(
             settings.model,
-            alpha=judge.region.alpha,
-            beta=judge.region.beta,
+            alpha=evaluator.region.alpha,
+            beta=evaluator.region.beta,
             method=method,
             random_state=settings.seed,
         )
         pipeline = Pipeline([("columns", columns.preprocessing()), ("classifier", classifier)])
-        pipelines[method] = pipeline.fit(training.frame, training.labels.positive.astype(np.int64))
-        choice = f"; cross-validation chose {classifier.chosen_}" if _had_a_choice(classifier) else ""
+        with threads_for(training.frame.size):
+            pipelines[method] = pipeline.fit(training.frame, training.labels.positive.astype(np.int64))
+        several = len(getattr(classifier, "candidates_", ())) > 1
+        choice = f"; cross-validation chose {classifier.chosen_}" if several else ""
         progress(f"trained in {time.perf_counter() - start:.1f} s{choice}")
     return pipelines
 
 
-def _had_a_choice(classifier: TPAUCClassifier) -> bool:
-    return len(getattr(classifier, "candidates_", ())) > 1
+def _scores(pipeline: Any, frame: pd.DataFrame) -> FloatArray:
+    scores: FloatArray = np.asarray(pipeline.decision_function(frame), dtype=np.float64)
+    return scores
 
 
-def _difference(judge: Judge, labels: Labels, scores: dict[str, FloatArray], method: str) -> Document | None:
-    if method == BASELINE:
-        return None
-    return judge.difference(labels.positive, scores[method], scores[BASELINE])
-
-
-def _test_scores(testing: _Part, scores: dict[str, FloatArray]) -> bytes:
+def _test_scores(testing: Examples, scores: dict[str, FloatArray]) -> bytes:
+    """Return the CSV file of the test rows."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -197,7 +234,23 @@ def _test_scores(testing: _Part, scores: dict[str, FloatArray]) -> bytes:
     return buffer.getvalue()
 
 
-def _data_lines(columns: FeatureColumns, training: _Part, facts: Document) -> list[str]:
+def _plain(value: Any) -> str | int | float:
+    """Return a value that JSON can hold, for example a date as text."""
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of Python and of the installed packages that decide the scores."""
+    found = {"python": platform.python_version()}
+    for package in ("tpauc", "numpy", "scikit-learn", "torch", "pyarrow", "pandas", "skops"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # torch, which a linear model does not need
+            continue
+    return found
+
+
+def _data_lines(columns: FeatureColumns, training: Examples, facts: Document) -> list[str]:
     labels, frame = training.labels, training.frame
     lines = [
         f"Positive is {labels.positive_value!r}, negative is {labels.negative_value!r}.",
@@ -214,68 +267,49 @@ def _data_lines(columns: FeatureColumns, training: _Part, facts: Document) -> li
     return [*lines, *(f"{part.capitalize()}: {facts_line(counts)}" for part, counts in facts.items())]
 
 
-def _plain(value: Any) -> str | int | float:
-    """Return a value that JSON can hold, a date as text."""
-    return value if isinstance(value, str | int | float) else str(value)
-
-
-def _versions() -> dict[str, str]:
-    packages = ("tpauc", "numpy", "scikit-learn", "torch", "pyarrow", "pandas", "skops")
-    return {"python": platform.python_version()} | {package: version(package) for package in packages}
+def _result_lines(card: Document) -> list[str]:
+    confidence = card["settings"]["confidence"]
+    lines = ["", "On the test rows:", models_table(card["models"], confidence)]
+    if card["difference"] is not None:
+        first, second = (model["name"] for model in card["models"])
+        lines += ["", difference_line(first, second, card["difference"], confidence)]
+    return [*lines, "", f"The run is {card['run']}"]
 
 
 # ------------------------------------------------------------------------------------------------------------- score
 
 
-def score_table(run: Path, data: Path, out: Path, *, keep: Sequence[str], overwrite: bool) -> Document:
-    """Write the scores of a run for the rows of a table, and return what was done.
+def score(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that fit made.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Table with the columns that the model was trained on.")],
+    out: Annotated[Path, typer.Option(metavar="SCORES", help="CSV, TSV or Parquet file to write.")],
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column of DATA to copy, such as an id; may be repeated."),
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Write the scores of a run for the rows of a table.
 
-    Parameters
-    ----------
-    run : Path
-        Folder that `fit_table` made.
-    data : Path
-        A table with the columns that the model was trained on; other columns are ignored.
-    out : Path
-        CSV, TSV or Parquet: the columns ``keep``, then ``score`` and ``alarm``.
-    keep : sequence of str
-        Columns of ``data`` to copy.
-    overwrite : bool
-        Whether a file that is there may be replaced.
+    A score is the logit above the run's threshold; "alarm" is true where it is above 0, the operating point of the
+    region. Columns that the model does not know are ignored.
     """
-    import pyarrow as pa
-
+    pyarrow = import_extra("pyarrow", "cli")
     _check_other_file(out, data, "--out must be another file than DATA")
     check_table_path(out, overwrite=overwrite)
+    keep = keep or []
     check_distinct_options([*keep, "score", "alarm"], "--keep")
     pipeline, card = load_run(run)
     columns = FeatureColumns(**_check_column_lists(card["columns"], [field.name for field in fields(FeatureColumns)]))
     table = read_features(data, columns, keep=keep)
     scores = _scores(pipeline, columns.frame(table))
-    # The classifier's scores are measured from its threshold.
-    alarm = scores > 0.0
-    kept = {name: table[name] for name in keep}
-    write_table(out, pa.table(kept | {"score": scores, "alarm": alarm}))
-    return {
-        "run": str(run),
-        "data": str(data),
-        "out": str(out),
-        "rows": int(scores.size),
-        "alarms": int(np.count_nonzero(alarm)),
-    }
-
-
-def _scores(pipeline: Any, frame: pd.DataFrame) -> FloatArray:
-    scores: FloatArray = np.asarray(pipeline.decision_function(frame), dtype=np.float64)
-    return scores
-
-
-def _check_same_classes(training: tuple[object, object], test: tuple[object, object], where: object) -> None:
-    """Raise if the test table called ``where`` has other classes than the training table."""
-    if training != test:
-        raise ValueError(
-            f"{where} must have the classes of the training data, {listed(training)}, found {listed(test)}"
-        )
+    alarm = scores > 0.0  # the classifier's scores are measured from its threshold
+    write_table(out, pyarrow.table({name: table[name] for name in keep} | {"score": scores, "alarm": alarm}))
+    rows, alarms = int(scores.size), int(np.count_nonzero(alarm))
+    document = {"run": str(run), "data": str(data), "out": str(out), "rows": rows, "alarms": alarms}
+    show(document, [f"{rows:,} rows scored, {alarms:,} alarms: {out}"], as_json=as_json)
 
 
 def _check_other_file(path: Path | None, other: Path, rule: str) -> None:

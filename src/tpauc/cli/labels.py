@@ -1,24 +1,27 @@
-"""The target column of a table as labels: which of its two values is the positive class.
+"""Labels and scores from the columns of a table.
 
-``0/1``, ``-1/1`` and booleans speak for themselves. Of any other two values the user has to name the positive one.
+In the column of the labels ``0/1``, ``-1/1`` and booleans need no explanation. For any other two values the user has to
+name the positive one. Messages call columns by their names in the file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tpauc._validation import BoolArray
-from tpauc.cli._checks import UsageError, check_no_missing, listed
+from tpauc._validation import BoolArray, FloatArray, check_scores
+from tpauc.cli.errors import UsageError, check_distinct_options, listed
+from tpauc.cli.table_io import read_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 class Labels(NamedTuple):
-    """Labels of all rows, and the values that stood for the two classes."""
+    """Labels of all rows, and the values of the two classes in the table."""
 
     positive: BoolArray
     positive_value: Any
@@ -35,13 +38,28 @@ class Labels(NamedTuple):
         return self.positive.size - self.n_positive
 
 
+class LabelledScores(NamedTuple):
+    """The labels in a file, and the scores of each model by the name of its column."""
+
+    labels: Labels
+    scores: dict[str, FloatArray]
+
+
+def read_scores(path: Path, label: str, scores: Sequence[str], *, positive: str | None = None) -> LabelledScores:
+    """Return the labels and the scores in a file; scores are finite, labels have two values."""
+    check_distinct_options([label, *scores], "--label and --score")
+    table = read_table(path, [label, *scores], numbers=scores)
+    labels = labels_of(table[label], f"column {label!r}", positive=positive)
+    return LabelledScores(labels, {name: _scores_of(table[name], f"column {name!r}") for name in scores})
+
+
 def labels_of(column: pa.ChunkedArray, name: str, *, positive: Any = None) -> Labels:
     """Return the labels in a column.
 
     Parameters
     ----------
     column : pyarrow.ChunkedArray
-        Of two different values, none missing.
+        Two different values, none missing.
     name : str
         What messages call the column.
     positive : str or value of another table, optional
@@ -60,11 +78,11 @@ def labels_of(column: pa.ChunkedArray, name: str, *, positive: Any = None) -> La
         column = column.cast(column.type.value_type)
     if positive is None and (usual := _usual_labels(column)) is not None:
         return usual
-    # One pass for columns of any kind: which values there are, and the number of its value for each row.
+    # One pass for columns of any type: the values that occur, and for each row the number of its value.
     encoded = column.dictionary_encode().unify_dictionaries()
     values = encoded.chunk(0).dictionary.to_pylist() if encoded.num_chunks else []
     if column.null_count or any(value != value for value in values):
-        check_no_missing(np.asarray(column.is_null(nan_is_null=True)), name)
+        _check_no_missing(np.asarray(column.is_null(nan_is_null=True)), name)
     _check_two_values(sorted(values, key=str), name)
     positive_value = _check_positive_value(positive, sorted(values, key=str), name)
     number = values.index(positive_value)
@@ -73,7 +91,7 @@ def labels_of(column: pa.ChunkedArray, name: str, *, positive: Any = None) -> La
 
 
 def _usual_labels(column: pa.ChunkedArray) -> Labels | None:
-    """Return labels that are 0/1 or -1/1, a chunk at a time while it is in the processor's cache; None for others."""
+    """Return labels that are 0/1 or -1/1, chunk by chunk while it is in the processor's cache; None for others."""
     import pyarrow as pa
 
     if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
@@ -90,8 +108,33 @@ def _usual_labels(column: pa.ChunkedArray) -> Labels | None:
     return None
 
 
+def _scores_of(column: pa.ChunkedArray, name: str) -> FloatArray:
+    import pyarrow as pa
+
+    if column.null_count:
+        _check_no_missing(np.asarray(column.is_null()), name)
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise ValueError(f"{name} must hold real numbers, found {column.type}")
+    # pyarrow's own conversion to NumPy would load pandas.
+    return check_scores(np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks]), name)
+
+
+# ----------------------------------------------------------------------------------------------------------- checks
+
+
+def _check_no_missing(missing: BoolArray, name: str) -> None:
+    """Raise if a value of the column called ``name`` is missing."""
+    if rows := int(np.count_nonzero(missing)):
+        raise ValueError(
+            f"{name} has no value in {rows} of {missing.size} rows, the first is row {int(missing.argmax()) + 1}; "
+            "drop these rows, or fill them in"
+        )
+
+
 def _check_two_values(values: Sequence[object], name: str) -> None:
-    """Raise if the target column called ``name`` has not got exactly two values."""
+    """Raise unless the target column called ``name`` has exactly two values."""
     if len(values) == 1:
         raise ValueError(f"{name} has one value only, {values[0]!r}; both classes are needed")
     if len(values) > 2:
@@ -99,9 +142,9 @@ def _check_two_values(values: Sequence[object], name: str) -> None:
 
 
 def _check_positive_value(typed: Any, values: Sequence[Any], name: str) -> Any:
-    """Return the one of two values that is the positive class: 1 of 0/1 and of -1/1, or the one that was ``typed``.
+    """Return the positive one of two values: 1 of 0/1 and -1/1, or the value that was ``typed``.
 
-    That may also be a value of another table, which is equal even if its type and its text are not: 1.0 and 1.
+    ``typed`` may also be a value of another table. It is equal even if its type and its text differ: 1.0 and 1.
     """
     if typed is not None:
         text = str(typed)
@@ -116,5 +159,5 @@ def _check_positive_value(typed: Any, values: Sequence[Any], name: str) -> Any:
 
 
 def _spellings(value: bool | float) -> tuple[str, ...]:
-    """How else a boolean or a float may be typed: true for True, 1 for 1.0."""
+    """Return other ways to type a boolean or a float: true for True, 1 for 1.0."""
     return (str(value).lower(), f"{value:g}") if isinstance(value, float) else (str(value).lower(), str(int(value)))

@@ -1,4 +1,4 @@
-"""The options that commands share, with their checks and their help texts."""
+"""The options that several commands share, with their checks and their help texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from tpauc._validation import check_open_share, check_share
 from tpauc.classifiers.training_methods import METHODS
-from tpauc.cli._checks import UsageError
+from tpauc.cli.errors import UsageError
 
 Model = Literal["linear", "mlp"]
 AdvisedModel = Literal["linear", "mlp", "lightgbm"]
@@ -36,6 +36,8 @@ def _checked(check: Callable[[float, str], float], value: float, parameter: type
         raise UsageError(str(error)) from error
 
 
+# ---------------------------------------------------------------------------------------------- region and intervals
+
 Alpha = Annotated[
     float, typer.Option(callback=_share, metavar="SHARE", help="Share of the positives that may be missed, in (0, 1].")
 ]
@@ -56,24 +58,51 @@ Resamples = Annotated[int, typer.Option(min=1, help="Bootstrap resamples for the
 Intervals = Annotated[
     Literal["auto", "bootstrap", "delong"],
     typer.Option(
-        help="Kind of intervals; auto takes the bootstrap unless it takes long and the region selects many examples."
+        help="Kind of intervals; auto takes the bootstrap unless it is slow and the region selects many examples."
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Decides everything random.")]
+
+# ----------------------------------------------------------------------------------------------------------- tables
+
+TrainingTable = Annotated[
+    Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet or NPZ file, one example per row.")
+]
+Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column to predict, of two values.")]
 Positive = Annotated[
     str | None, typer.Option(metavar="VALUE", help="Which of its two values is positive; not needed for 0/1 and -1/1.")
 ]
+Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")]
 ScoresFile = Annotated[Path, typer.Argument(metavar="SCORES", help="CSV, TSV, Parquet or NPZ file.")]
 LabelColumn = Annotated[str, typer.Option("--label", metavar="COLUMN", help="Column of the labels.")]
 ScoreColumns = Annotated[
     list[str], typer.Option("--score", metavar="COLUMN", help="Column of a model's scores; may be repeated.")
 ]
+TwoScoreColumns = Annotated[
+    list[str], typer.Option("--score", metavar="COLUMN", help="Column of a model's scores; give two of them.")
+]
+
+# ----------------------------------------------------------------------------------------------------------- output
+
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+# ------------------------------------------------------------------------------------------- experiments of the paper
+
 DataDir = Annotated[
     Path,
     typer.Option(
         "--data-dir", envvar="TPAUC_DATA", metavar="FOLDER", help="Folder of the image sets; or set TPAUC_DATA."
     ),
 ]
+DatasetName = Annotated[str, typer.Argument(metavar="DATASET", help="cifar10-lt, cifar100-lt or tiny-imagenet.")]
+Subset = Annotated[int, typer.Option(min=1, max=3, help="Which classes are positive: 1, 2 or 3.")]
+Epochs = Annotated[int, typer.Option(min=1, help="Passes over the training data.")]
+Recipe = Annotated[str, typer.Option(help="How to train, whatever the loss: paper or strong.")]
+Split = Annotated[int, typer.Option(min=0, help="Seed of the split into training, validation and test data.")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Replace a parameter of the paper; may be repeated."),
+]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads for torch; torch chooses by default.")]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tpauc.cli._checks import UsageError, check_output_path
-from tpauc.cli.experiments import Subset, Threads, use_threads
-from tpauc.cli.options import AsJson, DataDir, Debug, Overwrite
-from tpauc.cli.program import progress
+from tpauc._validation import import_extra
+from tpauc.cli._text import aligned, show
+from tpauc.cli.errors import UsageError, check_output_path, progress
+from tpauc.cli.options import AsJson, DataDir, Debug, Overwrite, Subset, Threads
+from tpauc.cli.reproduce import use_threads
 
 if TYPE_CHECKING:
     from tpauc.paper.figures.image_trials import ImageRuns
@@ -26,7 +26,8 @@ def figure(
         bool,
         typer.Option(
             "--full",
-            help="Spend more: minutes, or for what the paper trains on images, 19 to 154 networks, days without a GPU.",
+            help="Spend more time: minutes, or for what the paper trains on images, 19 to 154 networks, days without a "
+            "GPU.",
         ),
     ] = False,
     dataset: Annotated[
@@ -50,6 +51,7 @@ def figure(
     on images, in the folder "table" inside --out: they go on where they were stopped, and several processes may share
     the work.
     """
+    import_extra("torch", "paper")
     from tpauc.paper.figures import make_figure
     from tpauc.paper.figures.catalogue import figure_files
     from tpauc.paper.figures.image_trials import UnfinishedError
@@ -75,15 +77,12 @@ def figure(
         progress(f"figure {chosen}")
         try:
             files = make_figure(chosen, out, full=full, data_dir=data_dir, dataset=dataset, subset=subset, say=progress)
-        except UnfinishedError as error:  # others may have work that is free
+        except UnfinishedError as error:  # the other figures may still be made
             unfinished.append(f"{chosen}: {error}")
         else:
             written.append({"name": chosen, "png": str(files.png), "csv": str(files.csv)})
-    if as_json:
-        typer.echo(json.dumps(written, indent=2, ensure_ascii=False))
-    else:
-        for made in written:
-            typer.echo(f"{made['png']}  {made['csv']}")
+    if written or as_json:
+        show(written, [f"{made['png']}  {made['csv']}" for made in written], as_json=as_json)
     if unfinished:
         raise ValueError(f"not made: {'; '.join(unfinished)}")
 
@@ -112,28 +111,20 @@ def _show_plan(names: Sequence[str], runs: ImageRuns, *, as_json: bool) -> None:
     from tpauc.paper.figures import FIGURES
     from tpauc.paper.figures.image_trials import seconds_left, workload_of
 
-    planned = []
+    planned, lines = [], []
     for name in names:
         if (experiment := FIGURES[name].on_images) is None:
             planned.append({"name": name, "trainings": 0, "epochs_left": 0, "seconds": 0})
-            line = f"{name}: trains nothing on images"
+            lines.append(f"{name}: trains nothing on images")
         else:
             work, seconds = workload_of(experiment, runs), seconds_left(experiment, runs, say=progress)
             planned.append({"name": name, **work._asdict(), "seconds": round(seconds)})
-            line = f"{name}: {work}, about {duration(seconds)}"
-        if not as_json:
-            typer.echo(line)
-    if as_json:
-        typer.echo(json.dumps(planned, indent=2, ensure_ascii=False))
+            lines.append(f"{name}: {work}, about {duration(seconds)}")
+    show(planned, lines, as_json=as_json)
 
 
 def _show_list(*, as_json: bool) -> None:
     from tpauc.paper.figures import FIGURES
 
-    if as_json:
-        listed = [{"name": name, "place": made.place, "shows": made.shows} for name, made in FIGURES.items()]
-        typer.echo(json.dumps(listed, indent=2, ensure_ascii=False))
-    else:
-        widths = [max(map(len, column)) for column in ([*FIGURES], [made.place for made in FIGURES.values()])]
-        for name, made in FIGURES.items():
-            typer.echo(f"{name:{widths[0]}}  {made.place:{widths[1]}}  {made.shows}")
+    figures = [{"name": name, "place": made.place, "shows": made.shows} for name, made in FIGURES.items()]
+    show(figures, [aligned([list(item.values()) for item in figures], n_left=3)], as_json=as_json)

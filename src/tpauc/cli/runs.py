@@ -1,4 +1,4 @@
-"""A fitted model as a folder: written whole or not at all, read without running code from it.
+"""A fitted model as a folder, written whole or not at all, and read without running code from it.
 
 | file | holds |
 | --- | --- |
@@ -6,10 +6,10 @@
 | ``card.json`` | settings, columns, data, metrics, versions, and the checksum of the model |
 | ``test_scores.csv`` | labels and scores of the rows that were not trained on |
 
-skops rebuilds objects of the types that it trusts or that are listed here, and nothing else, so a foreign file cannot
-run anything. The weights of the network are stored as arrays.
+skops rebuilds only objects of the types that it trusts or that are listed here, so a foreign file cannot run code. The
+weights of a network are stored as arrays.
 
-The folder is made beside its place and then renamed, so whoever looks finds a complete run or none.
+The folder is made beside its destination and then renamed, so readers find a complete run or none.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 
 from tpauc._files import replaced_folder, write_flushed
 from tpauc._validation import import_extra
-from tpauc.cli._checks import UsageError, check_existing, listed
-from tpauc.cli.judging import Document
+from tpauc.cli._text import Document
+from tpauc.cli.errors import UsageError, check_existing, listed
 from tpauc.region import Region
 
 MODEL, CARD, TEST_SCORES = "model.skops", "card.json", "test_scores.csv"
@@ -37,12 +37,12 @@ REPORT = "report.html"
 _REPORT = re.compile(r"report(-\w+)?\.(html|png)")
 _KIND = "tpauc run 1"
 _FIELDS = {"settings": dict, "target": dict, "columns": dict, "models": list, "sha256": dict}
-# What skops does not trust by itself and a pipeline of ours is made of.
+# The types in our pipelines that skops does not trust by itself.
 _TRUSTED = {"numpy.dtype", "tpauc.classifiers.tpauc_classifier.TPAUCClassifier"}
 
 
 class Run(NamedTuple):
-    """What is in the folder of a run."""
+    """The contents of a run."""
 
     pipeline: Any
     card: Document
@@ -52,7 +52,7 @@ class Run(NamedTuple):
 
 
 def check_run_path(path: Path, *, overwrite: bool) -> Path:
-    """Return the full path of a run that can be written; nothing but a former run is ever replaced, and on demand."""
+    """Return the full path of a run that can be written; only a former run is replaced, and only with ``overwrite``."""
     import_extra("skops", "cli")
     path = path.resolve()
     known_run = is_run(path)
@@ -60,7 +60,7 @@ def check_run_path(path: Path, *, overwrite: bool) -> Path:
     strangers = [name for name in names if name not in (MODEL, CARD, TEST_SCORES) and not _REPORT.fullmatch(name)]
     _check_run_folder_free(path, overwrite=overwrite, is_run=known_run, strangers=strangers)
     try:
-        # Asking for permission would not notice a file system that is read-only.
+        # Permissions would not tell that a file system is read-only.
         os.rmdir(tempfile.mkdtemp(dir=path.parent))
     except OSError as error:
         raise OSError(error.errno, f"the folder {path.parent} cannot be written to: {error.strerror}") from error
@@ -77,7 +77,7 @@ def is_run(path: Path) -> bool:
 
 
 def save_run(path: Path, pipeline: Any, card: Document, test_scores: bytes, *, overwrite: bool = False) -> None:
-    """Write a run; a former one is replaced only with ``overwrite``, and only by a complete new one.
+    """Write a run; a former run is replaced only with ``overwrite``, and only by a complete new one.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ def save_run(path: Path, pipeline: Any, card: Document, test_scores: bytes, *, o
     pipeline : sklearn.pipeline.Pipeline
         Fitted; its last step is a `tpauc.TPAUCClassifier`.
     card : dict
-        What JSON can hold.
+        Values that JSON can hold.
     test_scores : bytes
         A CSV file.
     overwrite : bool, default=False
-        Whether a run that is there may be replaced.
+        Whether an existing run may be replaced.
     """
     path = check_run_path(path, overwrite=overwrite)
     model = _model_bytes(pipeline)
@@ -122,8 +122,8 @@ def read_card(path: Path) -> Document:
     return _check_card(card, _KIND, _FIELDS, path / CARD)
 
 
-def region_of(path: Path, alpha: float | None, beta: float | None) -> Region:
-    """Return the region of a run, or another one where ``alpha`` or ``beta`` is given."""
+def run_region(path: Path, alpha: float | None, beta: float | None) -> Region:
+    """Return the region of a run, with another ``alpha`` or ``beta`` if given."""
     given = {name: share for name, share in (("alpha", alpha), ("beta", beta)) if share is not None}
     settings = read_card(path)["settings"] | given
     _check_card_fields(settings, {"alpha": int | float, "beta": int | float}, path / CARD)
@@ -131,8 +131,9 @@ def region_of(path: Path, alpha: float | None, beta: float | None) -> Region:
 
 
 def load_run(path: Path) -> Run:
-    """Return the run in a folder; a file that was altered, or holds anything foreign, is a `ValueError`."""
+    """Return the run in a folder; a file that was altered, or holds foreign types, is a `ValueError`."""
     card = read_card(path)
+    import_extra("sklearn", "cli")
     import_extra("skops", "cli")
     file = path / MODEL
     try:
@@ -158,7 +159,7 @@ def _pipeline_of(contents: bytes, file: Path) -> Any:
         if not (isinstance(pipeline, Pipeline) and isinstance(pipeline[-1], TPAUCClassifier)):
             raise ValueError("it holds no pipeline that ends in a TPAUCClassifier")
         _restore_network(pipeline[-1])
-    # skops, zipfile and json each have their own errors for a file that is not what it should be.
+    # skops, zipfile and json have different errors for a file in the wrong format.
     except (ValueError, TypeError, KeyError, AttributeError, RuntimeError, zipfile.BadZipFile, EOFError) as error:
         raise ValueError(f"{file} is not loaded: {error}") from error
     return pipeline
@@ -168,7 +169,7 @@ def _pipeline_of(contents: bytes, file: Path) -> Any:
 
 
 def _model_bytes(pipeline: Any) -> bytes:
-    """Return the pipeline as a skops file, its network, if it has one, as plain arrays."""
+    """Return the pipeline as a skops file; a network in it is stored as plain arrays."""
     import skops.io
 
     name, classifier = pipeline.steps[-1]
@@ -185,7 +186,7 @@ def _restore_network(classifier: Any) -> None:
     """Make the network of a classifier from its arrays."""
     if not hasattr(classifier, "module_"):
         return
-    import torch
+    torch = import_extra("torch", "torch")
 
     from tpauc.classifiers.network.networks import NetworkAverage
 
@@ -194,7 +195,7 @@ def _restore_network(classifier: Any) -> None:
 
 
 def _check_run_folder_free(path: Path, *, overwrite: bool, is_run: bool, strangers: Sequence[str]) -> None:
-    """Raise unless a run may be written to ``path``: nothing is there, an empty folder, or a run to be replaced."""
+    """Raise unless a run may be written to ``path``: it does not exist, is an empty folder, or a run to be replaced."""
     check_existing(path.parent, "the folder of --out,")
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
@@ -207,7 +208,7 @@ def _check_run_folder_free(path: Path, *, overwrite: bool, is_run: bool, strange
 
 
 def _check_card(card: Any, kind: str, fields: Mapping[str, type], where: object) -> dict[str, Any]:
-    """Return the card of a run if it is one, with all ``fields``."""
+    """Return ``card`` if it is the card of a run with all ``fields``."""
     if not isinstance(card, dict) or card.get("kind") != kind:
         raise ValueError(f"{where} is not the card of a run of this version of tpauc")
     _check_card_fields(card, fields, where)
@@ -215,6 +216,6 @@ def _check_card(card: Any, kind: str, fields: Mapping[str, type], where: object)
 
 
 def _check_card_fields(part: Mapping[str, Any], fields: Mapping[str, type | UnionType], where: object) -> None:
-    """Raise if a part of the card of a run lacks one of the ``fields``, or it is of another type."""
+    """Raise if a part of a card lacks one of the ``fields``, or has it with another type."""
     if wrong := [name for name, sort in fields.items() if not isinstance(part.get(name), sort)]:
         raise ValueError(f"{where} is damaged: {listed(wrong)} is missing or not what it should be")

@@ -1,10 +1,10 @@
-"""Tables from and to files: CSV, TSV, Parquet, NPZ. The ending of the name says which.
+"""Tables from and to files: CSV, TSV, Parquet, NPZ. The suffix of the name decides the format.
 
-Read by pyarrow, which parses in several threads and is strict: a row that is too short or too long is an error, never
-filled in or cut. In text files an empty field and the usual words for it (NA, NaN, null, ...) are a missing value.
-A ``.csv`` file may be separated by semicolons instead of commas. A blank line is no row, but in a text file of one
-column it is a missing value, unless it is the last line. An NPZ file holds arrays of equal length; a matrix
-``X`` becomes the columns ``X[0]``, ``X[1]``, ...
+pyarrow reads them in several threads and is strict: a row that is too short or too long is an error, it is never filled
+in or cut. In text files an empty field and the usual words for it (NA, NaN, null, ...) are a missing value. A ``.csv``
+file may have semicolons instead of commas. A blank line is not a row, except in a text file with one column: there it
+is a missing value unless it is the last line. An NPZ file holds arrays of equal length; a matrix ``X`` becomes the
+columns ``X[0]``, ``X[1]``, ...
 
 A file that cannot be read is a `ValueError` or `OSError` that says what is wrong with it.
 """
@@ -23,8 +23,8 @@ import numpy as np
 
 from tpauc._files import write_atomically
 from tpauc._validation import import_extra
-from tpauc.cli._checks import UsageError, check_columns, check_existing, check_output_path, listed
-from tpauc.cli.text_files import SEPARATORS, Wanted, read_text, text_names
+from tpauc.cli._csv_files import SEPARATORS, Wanted, read_text, text_names
+from tpauc.cli.errors import UsageError, check_existing, check_output_path, listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,21 +40,13 @@ class _Format(NamedTuple):
 
 
 def column_names(path: Path) -> list[str]:
-    """Return the names of the columns in a file, without an index that pandas put there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.savez(Path(folder, "data.npz"), X=np.zeros((5, 2)), y=np.zeros(5))
-    ...     column_names(Path(folder, "data.npz"))
-    ['X[0]', 'X[1]', 'y']
-    """
+    """Return the names of the columns in a file, without an index that pandas put there."""
     import_extra("pyarrow", "cli")
     file_format = _format_of(path)
     with _clear_errors(path):
         names = file_format.names(path)
-    _check_distinct_columns(names, path)
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise ValueError(f"{path} has more than one column called {listed(twice)}; rename them")
     return [name for name in names if not _INDEX_OF_PANDAS.fullmatch(name)]
 
 
@@ -72,14 +64,13 @@ def read_table(
     Parameters
     ----------
     path : Path
-        Ends in ``.csv``, ``.tsv``, ``.parquet``, ``.pq`` or ``.npz``.
+        With the suffix ``.csv``, ``.tsv``, ``.parquet``, ``.pq`` or ``.npz``.
     columns : sequence of str, optional
         The columns to read, by default all.
     numbers, flags : sequences of str
-        Those of them that a text file must hold numbers in, and booleans.
+        The columns that hold numbers, and booleans; anything else in a text file is an error.
     texts, copied : sequences of str
-        Those to read as they are written, "007" as "007"; those that are ``copied`` have no words for a missing value,
-        and "NA" is "NA".
+        The columns to read as text, "007" as "007". In ``copied`` columns no word means a missing value: "NA" is "NA".
 
     Returns
     -------
@@ -105,6 +96,15 @@ def read_table(
     return table
 
 
+def check_columns(wanted: Sequence[str], found: Sequence[str], where: object) -> None:
+    """Raise if the table called ``where`` lacks a column that was asked for."""
+    if missing := [name for name in wanted if name not in found]:
+        many = len(missing) > 1
+        raise UsageError(
+            f"{where} has no column{'s' if many else ''} {listed(missing)}; its columns are {listed(found)}"
+        )
+
+
 def _format_of(path: Path) -> _Format:
     check_existing(path, "the file")
     if path.is_dir():
@@ -116,7 +116,7 @@ def _format_of(path: Path) -> _Format:
 
 @contextmanager
 def _clear_errors(path: Path) -> Iterator[None]:
-    """Turn what readers raise into one line that names the file."""
+    """Turn the errors of the readers into one line that names the file."""
     import pyarrow as pa
 
     try:
@@ -163,7 +163,7 @@ def _read_npz(path: Path, wanted: Wanted) -> pa.Table:
 
 
 def _npz_columns(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    # Without pickle no code from the file can run.
+    # Without pickle the file cannot run code.
     archive = np.load(path, allow_pickle=False)
     if isinstance(archive, np.ndarray):
         raise ValueError("it is a single array, not an archive of named ones")
@@ -200,17 +200,7 @@ def check_table_path(path: Path, *, overwrite: bool) -> Path:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    r"""Write a table as CSV, TSV or Parquet, whole or not at all.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pyarrow as pa
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_table(Path(folder, "a.tsv"), pa.table({"id": ["x, y", "z"], "score": [0.1, None]}))
-    ...     Path(folder, "a.tsv").read_text().splitlines()
-    ['"id"\t"score"', '"x, y"\t0.1', '"z"\t']
-    """
+    """Write a table as CSV, TSV or Parquet, whole or not at all."""
     from pyarrow import csv, parquet
 
     buffer, suffix = io.BytesIO(), path.suffix.lower()
@@ -219,9 +209,3 @@ def write_table(path: Path, table: pa.Table) -> None:
     else:
         csv.write_csv(table, buffer, csv.WriteOptions(delimiter=SEPARATORS[suffix]))
     write_atomically(path, buffer.getbuffer())
-
-
-def _check_distinct_columns(names: Sequence[str], where: object) -> None:
-    """Raise if two columns of the table called ``where`` share a name."""
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise ValueError(f"{where} has more than one column called {listed(twice)}; rename them")

@@ -1,16 +1,17 @@
-"""Plots of the region and a self-contained HTML report.
+"""Plots of the region and a self-contained HTML report. Needs ``tpauc[report]``.
 
 | module | idea |
 | --- | --- |
 | `curves` | exact ROC vertices, thinned without visible change; densities of scores |
-| `axes`, `panels` | what a plot is made of, without a drawing library |
-| `figures` | which panels a report has |
+| `panels` | what a plot is made of, without a drawing library |
+| `figures` | the panels of a report |
 | `plots` | panels drawn by matplotlib |
-| `page` | panels and tables as HTML |
-| `writing` | `report`: everything, written together |
+| `page` | `report`: panels and tables as an HTML file, with the plots as PNG files |
+
+The room is called ``reporting`` because a package ``tpauc.report`` would hide the public function ``tpauc.report``.
 """
 
+from tpauc.reporting.page import report
 from tpauc.reporting.plots import plot_roc, plot_scores, plot_training
-from tpauc.reporting.writing import report
 
 __all__ = ["plot_roc", "plot_scores", "plot_training", "report"]

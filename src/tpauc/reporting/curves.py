@@ -1,18 +1,18 @@
-"""The curves of a report as plain numbers: the ROC, thinned, and the density of the scores.
+"""The curves of a report as plain numbers: the ROC curve, thinned, and the densities of the scores.
 
 **ROC.** With thresholds ``t`` in falling order the curve joins the points
 
     FPR = #{s- >= t} / n-,      TPR = #{s+ >= t} / n+,
 
-from (0, 0) to (1, 1); examples of equal score share a point. A window on it (the whole plot, or the corner of a
-:class:`~tpauc.region.Region`) is measured in shares of the window's sides, so ``x`` and ``y`` run from 0 to 1.
+from (0, 0) to (1, 1); examples with equal scores share a point. Inside a window (the whole plot, or the corner of a
+:class:`~tpauc.region.Region`) coordinates are shares of the window's sides, so ``x`` and ``y`` run from 0 to 1.
 
-**Thinning.** The curve rises in both directions. Cut it where ``x + y`` passes a multiple of ``2/1000`` and keep the
-first and the last point of each piece: the points left out lie in a rectangle whose corners are kept and whose sides
-add up to at most ``2/1000``, so the drawn line passes them within ``2/1000 / sqrt(8)``, less than a thousandth of the
-plot's side. At most 2,000 points remain and each is a point of the exact curve.
+**Thinning.** The curve rises in both directions. It is cut where ``x + y`` passes a multiple of ``2/1000``, and the
+first and the last point of each piece are kept. The other points of a piece lie in a rectangle between these two, whose
+sides add up to at most ``2/1000``. So the drawn line passes them within ``2/1000 / sqrt(8)``, less than a thousandth of
+the plot's side. At most 2,000 points remain, and each is a point of the exact curve.
 
-**Density.** A Gaussian smooths the histogram of a class; its width is Silverman's ``0.9 min(sd, IQR/1.34) n^(-1/5)``.
+**Density.** The histogram of a class is smoothed by a Gaussian of width ``0.9 min(sd, IQR/1.34) n^(-1/5)`` (Silverman).
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray
 from tpauc.region import Region
-from tpauc.reporting.axes import with_room
+from tpauc.reporting.panels import padded
 
 MAX_POINTS = 2000
 
 _BINS = 256
 _WIDEST_SMOOTHING = 24.0  # in bins; keeps the kernel shorter than the histogram
-_BEYOND = 0.001  # share of a class, at each end, that may lie beyond the axis: one outlier must not squeeze the rest
-_NEAREST_TO_END = (1e-15, 1e-3)  # bounds of ScoreScale.nearest; much closer to 1 there are no floats
+_BEYOND = 0.001  # share of a class, at each end, that may lie beyond the axis, so that outliers do not stretch it
+_NEAREST_TO_END = (1e-15, 1e-3)  # bounds of ScoreScale.nearest; floats near 1 are 1e-16 apart
 
 
 # ------------------------------------------------------------------------------------------------------ ROC curve
 
 
 def roc_vertices(positive: BoolArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the corners of the ROC curve, exact; points inside a straight piece are left out.
+    """Return the exact vertices of the ROC curve, without points inside a straight piece.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def roc_vertices(positive: BoolArray, scores: FloatArray) -> tuple[FloatArray, F
     true_positives = np.cumsum(positive[order], dtype=np.int64)[last_of_score]
     false_positives = last_of_score + 1 - true_positives
     right, up = np.diff(false_positives, prepend=0), np.diff(true_positives, prepend=0)
-    # Counts are whole numbers, so two steps have one direction exactly when this cross product is zero.
+    # Counts are whole numbers, so this cross product is exactly zero if two steps have the same direction.
     turns = right[1:] * up[:-1] != up[1:] * right[:-1]
     kept = np.append(turns, True)
     fpr = np.append(0.0, false_positives[kept] / false_positives[-1])
@@ -96,12 +97,12 @@ def within_region(fpr: FloatArray, tpr: FloatArray, region: Region) -> tuple[Flo
 
 
 def _between(a: float, b: float, value_a: float, value_b: float, *, at: float) -> float:
-    """Value at ``at`` on the straight line from ``(a, value_a)`` to ``(b, value_b)``."""
+    """Return the value at ``at`` on the straight line from ``(a, value_a)`` to ``(b, value_b)``."""
     return float(value_a + (value_b - value_a) * (at - a) / (b - a))
 
 
 def thinned(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return at most ``MAX_POINTS`` of the points of a rising curve in the unit square, without visible change.
+    """Return at most ``MAX_POINTS`` points of a rising curve in the unit square, without visible change.
 
     Examples
     --------
@@ -125,22 +126,22 @@ def thinned(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class ScoreScale:
-    """How scores are placed along an axis: as they are, or as logits.
+    """The coordinate of a score along an axis: the score itself, or its logit.
 
-    Logits serve scores that all lie in [0, 1]: there the scores of rare events crowd at 0, and a plain axis would show
-    a spike. A score of exactly 0 or 1 has no logit and is drawn at ``nearest`` to the end, as are those still closer.
+    Logits are for scores that all lie in [0, 1]: the scores of rare events crowd at 0, and a plain axis would show a
+    spike. Scores closer to 0 or 1 than ``nearest`` are drawn at that distance, because 0 and 1 have no logit.
 
     Examples
     --------
-    >>> ScoreScale(nearest=None).drawn(0.25), round(ScoreScale(nearest=1e-6).drawn(0.25), 3)
-    (0.25, -1.099)
+    >>> ScoreScale(nearest=None).drawn([0.25]), ScoreScale(nearest=1e-6).drawn([0.5])
+    (array([0.25]), array([0.]))
     """
 
     nearest: float | None
 
     @classmethod
     def fitting(cls, scores: FloatArray) -> ScoreScale:
-        """Return the logit scale if all scores lie in [0, 1] and some inside it, otherwise the plain one."""
+        """Return the logit scale if all scores lie in [0, 1] and some in (0, 1), otherwise the plain scale."""
         if scores.min() < 0.0 or scores.max() > 1.0:
             return cls(None)
         inside = scores[(scores > 0.0) & (scores < 1.0)]
@@ -149,22 +150,19 @@ class ScoreScale:
         distance = min(float(inside.min()), 1.0 - float(inside.max()))
         return cls(min(max(distance / 2.0, _NEAREST_TO_END[0]), _NEAREST_TO_END[1]))
 
-    def drawn(self, score: float) -> float:
-        """Return the coordinate of one score."""
-        return float(self.all_drawn(np.array([score], dtype=np.float64))[0])
-
-    def all_drawn(self, scores: FloatArray) -> FloatArray:
-        """Return the coordinates of many scores."""
+    def drawn(self, scores: npt.ArrayLike) -> FloatArray:
+        """Return the coordinates of scores."""
+        plain = np.asarray(scores, dtype=np.float64)
         if self.nearest is None:
-            return scores
-        inside = np.clip(scores, self.nearest, 1.0 - self.nearest)
+            return plain
+        inside = np.clip(plain, self.nearest, 1.0 - self.nearest)
         logits: FloatArray = np.log(inside) - np.log1p(-inside)
         return logits
 
 
 @dataclass(frozen=True)
 class ScoreDensity:
-    """Densities of the two classes over one axis, each divided by its own peak.
+    """Densities of both classes over one axis, each divided by its own peak.
 
     Attributes
     ----------
@@ -172,7 +170,7 @@ class ScoreDensity:
     low, high : float
         Ends of the axis, in the coordinates of ``scale``.
     position : float array of shape (256,)
-        Places along the axis, as shares of it.
+        Positions along the axis, as shares of it.
     positives, negatives : float arrays of shape (256,)
         Heights in [0, 1].
     hard_positive, hard_negative : float
@@ -189,12 +187,12 @@ class ScoreDensity:
     hard_negative: float
 
     def share(self, score: float) -> float:
-        """Return the place of a score along the axis, 0 at its low end and 1 at its high end."""
-        return (self.scale.drawn(score) - self.low) / (self.high - self.low)
+        """Return the position of a score: 0 at the low end of the axis, 1 at the high end."""
+        return float((self.scale.drawn(score) - self.low) / (self.high - self.low))
 
 
 def score_density(positive: BoolArray, scores: FloatArray, region: Region) -> ScoreDensity:
-    """Return the densities of the scores of both classes and the two thresholds that delimit the hard examples.
+    """Return the score densities of both classes, and the two thresholds that delimit the hard examples.
 
     Parameters
     ----------
@@ -215,9 +213,9 @@ def score_density(positive: BoolArray, scores: FloatArray, region: Region) -> Sc
     scores = scores.astype(np.float64, copy=False)
     hard_positive, hard_negative = _hard_thresholds(scores[positive], scores[~positive], region)
     scale = ScoreScale.fitting(scores)
-    drawn = scale.all_drawn(scores)
+    drawn = scale.drawn(scores)
     classes = drawn[positive], drawn[~positive]
-    low, high = _axis_ends(classes, scale.all_drawn(np.array([hard_positive, hard_negative])))
+    low, high = _axis_ends(classes, scale.drawn([hard_positive, hard_negative]))
     positives, negatives = (_heights((values - low) / (high - low)) for values in classes)
     return ScoreDensity(
         scale=scale,
@@ -241,18 +239,18 @@ def _hard_thresholds(positives: FloatArray, negatives: FloatArray, region: Regio
 
 
 def _axis_ends(classes: tuple[FloatArray, FloatArray], marks: FloatArray) -> tuple[float, float]:
-    """Return ends that hold nearly all of both classes and every mark, with some room."""
+    """Return the ends of an axis that holds nearly all scores of both classes, and every mark, with some padding."""
     quantiles = [np.quantile(values, [_BEYOND, 1.0 - _BEYOND]) for values in classes]
     values = np.concatenate([*quantiles, marks])
-    return with_room(float(values.min()), float(values.max()))
+    return padded(float(values.min()), float(values.max()))
 
 
-def _heights(places: FloatArray) -> FloatArray:
-    """Smoothed histogram over [0, 1] of places along the axis, with its peak at 1."""
-    inside = places[(places >= 0.0) & (places <= 1.0)]
+def _heights(positions: FloatArray) -> FloatArray:
+    """Return the smoothed histogram over [0, 1] of positions along the axis, with its peak at 1."""
+    inside = positions[(positions >= 0.0) & (positions <= 1.0)]
     counts = np.bincount(np.minimum((inside * _BINS).astype(np.int64), _BINS - 1), minlength=_BINS)
     quarter, three_quarters = np.quantile(inside, [0.25, 0.75])
-    # Half the data on one value makes the quartiles meet; the spread of the rest then says more.
+    # If half of the data have one value the quartiles are equal; the standard deviation says more then.
     spread = min(float(inside.std()), float(three_quarters - quarter) / 1.34) or float(inside.std())
     width = min(max(0.9 * spread * inside.size**-0.2 * _BINS, 1.0), _WIDEST_SMOOTHING)
     reach = math.ceil(3.0 * width)

@@ -1,4 +1,7 @@
-"""Which panels a report has: the ROC and its corner, the scores of each model, the course of training."""
+"""The panels of a report: the ROC curve and its corner, the scores of each model, the course of training.
+
+Their input, the scores of named models and the histories of trainings, is checked here too.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +9,39 @@ import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from tpauc._validation import BoolArray, FloatArray
+from tpauc._validation import BoolArray, FloatArray, check_labels_and_scores, check_number, check_text
 from tpauc.metrics.operating_points import OperatingPoint
 from tpauc.region import Region
-from tpauc.reporting._checks import COUNTERS, is_drawable
-from tpauc.reporting.axes import Axis, with_room
 from tpauc.reporting.curves import ScoreDensity, roc_vertices, score_density, thinned, within_region
-from tpauc.reporting.panels import Area, Line, Look, Mark, Panel, Rule, look_of
+from tpauc.reporting.panels import Area, Axis, Line, Look, Mark, Panel, Rule, look_of, padded
 
+History = Sequence[Mapping[str, object]]  # one mapping per epoch
 _Curves = Mapping[str, tuple[FloatArray, FloatArray]]
 
 _DIAGONAL = np.array([0.0, 1.0])
 _CHANCE = Look("faint", dash=(3, 3))
 _OPERATING_RULE, _POSITIVE_RULE, _NEGATIVE_RULE = (), (2.0, 2.5), (7.0, 3.0)
-_CURVE_HEIGHT = 0.46  # of a panel in which positives rise and negatives hang from the middle
+_CURVE_HEIGHT = 0.46  # share of a score panel, in which positives rise and negatives hang from the middle
 _MEASURES = ("loss", "tpauc", "opauc", "auc", "risk")
+_COUNTERS = ("epoch", "step")  # keys of a history that are times, not measures
+_LARGEST_DRAWN = 1e300
 
 
 def roc_panels(
     positive: BoolArray, scores: Mapping[str, FloatArray], points: Mapping[str, OperatingPoint], region: Region
-) -> tuple[Panel, Panel]:
+) -> list[Panel]:
     """Return the whole ROC plot with the region shaded, and the region alone, both with the operating points."""
     curves = {name: roc_vertices(positive, values) for name, values in scores.items()}
-    return _whole_panel(curves, points, region), _corner_panel(curves, points, region)
+    return [_whole_panel(curves, points, region), _corner_panel(curves, points, region)]
 
 
 def _whole_panel(curves: _Curves, points: Mapping[str, OperatingPoint], region: Region) -> Panel:
-    told = "; ".join(_point_text(name, points[name]) for name in curves)
+    texts = "; ".join(_point_text(name, points[name]) for name in curves)
     panel = Panel(
         title="Whole curve",
-        description=f"ROC curves with the region ({_corner_text(region)}) shaded. Operating points: {told}.",
+        description=f"ROC curves with the region ({_corner_text(region)}) shaded. Operating points: {texts}.",
         x_axis=Axis("false positive rate", 0.0, 1.0),
         y_axis=Axis("true positive rate", 0.0, 1.0),
         region=(region.beta, region.alpha),
@@ -65,11 +70,11 @@ def _corner_panel(curves: _Curves, points: Mapping[str, OperatingPoint], region:
     for number, (name, (x, y)) in enumerate(inside.items()):
         look, point = look_of(number), points[name]
         panel.lines.append(Line(x, y, look, name))
-        if len(curves) == 1:  # several areas over one another would hide which is which
+        if len(curves) == 1:  # several filled areas would cover each other
             panel.areas.append(Area(x, y, 0.0, look.colour, opacity=0.14))
         if point.feasible:
-            place = x_axis.share(point.fpr), y_axis.share(point.tpr)
-            panel.marks.append(Mark(*place, look, filled=True, text=_point_text(name, point)))
+            position = x_axis.share(point.fpr), y_axis.share(point.tpr)
+            panel.marks.append(Mark(*position, look, filled=True, text=_point_text(name, point)))
     return panel
 
 
@@ -78,7 +83,7 @@ def _corner_text(region: Region) -> str:
 
 
 def score_text(score: float) -> str:
-    """Return a score in four digits, with a true minus sign."""
+    """Return a score with four digits and a typographic minus sign."""
     return f"{score:#.4g}".replace("-", "\N{MINUS SIGN}").replace("inf", "\N{INFINITY}")
 
 
@@ -90,7 +95,7 @@ def _point_text(name: str, point: OperatingPoint) -> str:
 
 
 def score_panel(name: str, positive: BoolArray, scores: FloatArray, point: OperatingPoint, region: Region) -> Panel:
-    """Return the densities of one model's scores: positives rise from the middle, negatives hang from it.
+    """Return the score densities of one model: positives rise from the middle, negatives hang from it.
 
     The hard examples are filled darker, up to the two thresholds that delimit them.
     """
@@ -113,14 +118,14 @@ def score_panel(name: str, positive: BoolArray, scores: FloatArray, point: Opera
         (density.hard_positive, _POSITIVE_RULE, "hard positives score at most"),
         (density.hard_negative, _NEGATIVE_RULE, "hard negatives score at least"),
     ):
-        place = density.share(score) if np.isfinite(score) else -1.0
-        if 0.0 <= place <= 1.0:
-            panel.rules.append(Rule(place, dash, text, score_text(score)))
+        position = density.share(score) if np.isfinite(score) else -1.0
+        if 0.0 <= position <= 1.0:
+            panel.rules.append(Rule(position, dash, text, score_text(score)))
     return panel
 
 
 def rule_legend() -> list[tuple[str, Look]]:
-    """Return the legend of the vertical lines among the scores."""
+    """Return the legend of the vertical lines in the score panels."""
     return [
         ("operating threshold", Look("ink", _OPERATING_RULE, "")),
         ("hard positives lie to its left", Look("ink", _POSITIVE_RULE, "")),
@@ -144,19 +149,18 @@ def _add_class(panel: Panel, density: ScoreDensity, heights: FloatArray, colour:
 # -------------------------------------------------------------------------------------------------------- training
 
 
-def training_panels(history: Mapping[str, Sequence[Mapping[str, object]]], looks: Mapping[str, Look]) -> list[Panel]:
-    """Return one panel for every number that the runs' histories hold, with a line for each run.
+def training_panels(runs: Mapping[str, History], looks: Mapping[str, Look]) -> list[Panel]:
+    """Return one panel per measure in the histories, with one line per run.
 
-    Loss comes first, then TPAUC, OPAUC, AUC and the risks, then what else there is. The best epoch of each TPAUC is
-    marked. Where a number is missing or not finite the line goes straight on to the next one.
+    Loss comes first, then TPAUC, OPAUC, AUC, the risks, and all others. The best epoch of each TPAUC is marked. Where a
+    number is missing or not finite, the line goes straight to the next number.
     """
-    keys = dict.fromkeys(key for rows in history.values() for row in rows for key in row if key not in COUNTERS)
+    keys = dict.fromkeys(key for rows in runs.values() for row in rows for key in row if key not in _COUNTERS)
     panels = []
     for key in sorted(keys, key=_rank):
-        runs = {name: _series(rows, key) for name, rows in history.items()}
-        known = {name: series for name, series in runs.items() if series[0].size}
-        if known:
-            panels.append(_training_panel(key, known, looks))
+        series = {name: _series(rows, key) for name, rows in runs.items()}
+        if drawn := {name: points for name, points in series.items() if points[0].size}:
+            panels.append(_training_panel(key, drawn, looks))
     return panels
 
 
@@ -164,9 +168,9 @@ def _training_panel(key: str, runs: Mapping[str, tuple[FloatArray, FloatArray]],
     title = " ".join(word.upper() if word in ("tpauc", "opauc", "auc") else word for word in _words(key))
     epochs, values = (np.concatenate(column) for column in zip(*runs.values(), strict=True))
     first, last = float(epochs.min()), float(epochs.max())
-    ends = (first, last) if last > first else with_room(first, last)
+    ends = (first, last) if last > first else padded(first, last)
     x_axis = Axis("epoch", *ends, whole=True)
-    y_axis = Axis("", *with_room(float(values.min()), float(values.max())))
+    y_axis = Axis("", *padded(float(values.min()), float(values.max())))
     panel = Panel(
         title=title[:1].upper() + title[1:],
         description=f"{title} by epoch for {', '.join(runs)}.",
@@ -178,17 +182,17 @@ def _training_panel(key: str, runs: Mapping[str, tuple[FloatArray, FloatArray]],
         y = (value - y_axis.low) / (y_axis.high - y_axis.low)
         panel.lines.append(Line(x, y, looks[name], name))
         best = int(np.argmax(value))
-        # A line through a single point would not be seen.
+        # A line through a single point is invisible without a mark.
         if "tpauc" in _words(key) or value.size == 1:
             text = f"{name}: {value[best]:.4g} at epoch {epoch[best]:g}"
             panel.marks.append(Mark(float(x[best]), float(y[best]), looks[name], filled=True, text=text))
     return panel
 
 
-def _series(rows: Sequence[Mapping[str, object]], key: str) -> tuple[FloatArray, FloatArray]:
-    """Return the epochs at which the run has a number of that name to draw, and the numbers."""
-    known = [(row["epoch"], row[key]) for row in rows if is_drawable(row.get(key))]
-    series = np.array(known, dtype=np.float64).reshape(-1, 2)
+def _series(rows: History, key: str) -> tuple[FloatArray, FloatArray]:
+    """Return the epochs that have a number under ``key``, and the numbers."""
+    drawn = [(row["epoch"], row[key]) for row in rows if is_drawable(row.get(key))]
+    series = np.array(drawn, dtype=np.float64).reshape(-1, 2)
     return series[:, 0], series[:, 1]
 
 
@@ -198,3 +202,52 @@ def _words(key: str) -> list[str]:
 
 def _rank(key: str) -> int:
     return min((_MEASURES.index(word) for word in _words(key) if word in _MEASURES), default=len(_MEASURES))
+
+
+# --------------------------------------------------------------------------------------------------------------- checks
+
+
+def check_named_scores(
+    y_true: npt.ArrayLike, scores: Mapping[str, npt.ArrayLike]
+) -> tuple[BoolArray, dict[str, FloatArray]]:
+    """Return boolean labels and the scores of each model, of equal length, finite, and small enough to be drawn."""
+    if not isinstance(scores, Mapping):
+        raise TypeError(f"scores must map the name of each model to its scores, got {type(scores).__name__}")
+    if not scores:
+        raise ValueError("scores must hold at least one model, got an empty mapping")
+    checked = {}
+    for name, values in scores.items():
+        check_text(name, "the name of a model in scores")
+        where = f"scores[{name!r}]"
+        positive, checked[name] = check_labels_and_scores(y_true, values, score_name=where)
+        largest = float(np.abs(checked[name]).max())
+        if largest > _LARGEST_DRAWN:
+            raise ValueError(f"{where} must lie within +-{_LARGEST_DRAWN:g} to be drawn, found {largest:g}")
+    return positive, checked
+
+
+def check_history(history: History | Mapping[str, History], *, only_run: str) -> dict[str, History]:
+    """Return the rows of each run; a plain list of rows becomes the run ``only_run``."""
+    runs = dict(history) if isinstance(history, Mapping) else {only_run: history}
+    for name, rows in runs.items():
+        check_text(name, "the name of a run in history")
+        if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Sequence):
+            raise TypeError(f"history of {name!r} must be a list with a mapping for each epoch, got {rows!r:.80}")
+        if not rows:
+            raise ValueError(f"history of {name!r} must hold at least one epoch, got an empty list")
+        for number, row in enumerate(rows):
+            where = f"history of {name!r}, row {number}"
+            if not isinstance(row, Mapping) or not all(isinstance(key, str) for key in row):
+                raise TypeError(f"{where} must be a mapping with strings as keys, got {row!r:.80}")
+            if "epoch" not in row:
+                raise ValueError(f"{where} must have the key 'epoch', found {', '.join(map(repr, row)) or 'no key'}")
+            check_number(row["epoch"], f"epoch of {where}")  # type: ignore[arg-type]  # any object: this is the check
+    if not any(is_drawable(row[key]) for rows in runs.values() for row in rows for key in row if key not in _COUNTERS):
+        raise ValueError("history must hold a finite number besides the epoch, found none")
+    return runs
+
+
+def is_drawable(value: object) -> bool:
+    """Tell whether a value is a number that fits on an axis."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return isinstance(plain, int | float) and abs(plain) <= _LARGEST_DRAWN

@@ -1,38 +1,56 @@
-"""The HTML page of a report: its facts go into ``templates/report.html.jinja``, which says how they are laid out.
+"""The report: one HTML file that needs nothing else, and its plots as PNG files. Needs ``tpauc[report]``.
 
-Everything that comes from a user (names, titles) is escaped by the template engine, never by hand.
+The page has no scripts and loads nothing. Equal input and equal seeds give equal bytes. The layout is in
+``templates/report.html.jinja``; the template engine escapes all names and titles.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from tpauc import __version__
-from tpauc._validation import FloatArray, import_extra
-from tpauc.metrics.comparison import Comparison
-from tpauc.metrics.summary import Summary
+from tpauc._files import write_together
+from tpauc._validation import BoolArray, FloatArray, check_choice, check_text, import_extra
+from tpauc.metrics.comparison import Comparison, compare_in_region
+from tpauc.metrics.intervals import METHODS, IntervalOptions
+from tpauc.metrics.summary import Summary, summarise
 from tpauc.region import Region
-from tpauc.reporting.figures import rule_legend, score_text
-from tpauc.reporting.panels import COLOURS, Area, Look, Panel
+from tpauc.reporting.figures import (
+    History,
+    check_history,
+    check_named_scores,
+    roc_panels,
+    rule_legend,
+    score_panel,
+    score_text,
+    training_panels,
+)
+from tpauc.reporting.panels import COLOURS, Area, Look, look_of
+from tpauc.reporting.plots import draw, png_bytes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_LARGE_SAMPLE = "large-sample (DeLong)"
 _SHAPES = {
     "circle": "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z",
     "square": "M-4 -4h8v8h-8z",
     "diamond": "M0 -5.5L5.5 0L0 5.5L-5.5 0z",
     "triangle": "M0 -5.5L5 4H-5z",
 }
+_LARGE_SAMPLE = "large-sample (DeLong)"
+_PNG_COLUMNS = {"roc": 2, "scores": 2, "training": 3}
 
 
 @dataclass(frozen=True)
 class ModelResult:
-    """What the tables say of one model."""
+    """The numbers of one model in the tables."""
 
     name: str
     look: Look
@@ -40,53 +58,165 @@ class ModelResult:
     versus_first: Comparison | None
 
 
-@dataclass(frozen=True)
-class Contents:
-    """All that the page shows, in its order; ``runs`` is the legend of the training curves."""
+def report(
+    y_true: npt.ArrayLike,
+    scores: Mapping[str, npt.ArrayLike],
+    *,
+    alpha: float,
+    beta: float,
+    out: str | os.PathLike[str],
+    title: str = "TPAUC report",
+    history: History | Mapping[str, History] | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    random_state: int | np.random.Generator | None = 0,
+    intervals: str = "auto",
+    pngs: bool = True,
+) -> Path:
+    """Write a self-contained HTML report on one or several models, and its plots as PNG files.
 
-    title: str
-    region: Region
-    n_positive: int
-    n_negative: int
-    confidence: float
-    n_resamples: int
-    models: list[ModelResult]
-    roc_panels: list[Panel]
-    score_panels: list[Panel]
-    training_panels: list[Panel]
-    runs: list[tuple[str, Look]]
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels, 0/1 or -1/1.
+    scores : mapping of str to array-like of shape (n,)
+        The scores of each model, by its name. Every other model is compared with the first.
+    alpha, beta : float
+        The region, as in :func:`tpauc.tpauc_score`.
+    out : str or path
+        The HTML file to write; its name ends in ``.html``. A missing folder is made.
+    title : str, default="TPAUC report"
+    history : list of mappings, or mapping of str to such lists, optional
+        The course of training, as in :func:`tpauc.plot_training`. A run with the name of a model has the same colour.
+    confidence, n_resamples, random_state
+        As in :func:`tpauc.tpauc_interval`.
+    intervals : {"auto", "bootstrap", "delong"}, default="auto"
+        How they are made, the ``method`` of :func:`tpauc.tpauc_interval`; the page says which one was taken.
+    pngs : bool, default=True
+        Whether to write ``NAME-roc.png``, ``NAME-scores.png`` and ``NAME-training.png`` beside ``NAME.html``.
+
+    Returns
+    -------
+    pathlib.Path
+        The HTML file. Files appear when all of them are complete; an error leaves existing files as they were.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(300) < 0.3
+    >>> good, better = y + rng.normal(size=300), 2 * y + rng.normal(size=300)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = report(y, {"good": good, "better": better}, alpha=0.5, beta=0.5, out=f"{folder}/report.html")
+    ...     sorted(file.name for file in page.parent.iterdir())
+    ['report-roc.png', 'report-scores.png', 'report.html']
+    """
+    region = Region(alpha, beta)
+    method = check_choice(intervals, "intervals", METHODS)
+    options = IntervalOptions(confidence, method, n_resamples, random_state)
+    positive, checked = check_named_scores(y_true, scores)
+    check_text(title, "title")
+    only_run = next(iter(checked)) if len(checked) == 1 else "run"
+    runs = {} if history is None else check_history(history, only_run=only_run)
+    page = check_page_path(out)
+    for module in ("jinja2", "matplotlib") if pngs else ("jinja2",):
+        import_extra(module, "report")
+    models = _measured(positive, checked, region, options)
+    points = {model.name: model.areas.point for model in models}
+    # A run with the name of a model looks like the model, other runs come after the models.
+    looks = {name: look_of(number) for number, name in enumerate(dict.fromkeys([*checked, *runs]))}
+    panels = {
+        "roc": roc_panels(positive, checked, points, region),
+        "scores": [score_panel(name, positive, values, points[name], region) for name, values in checked.items()],
+        "training": training_panels(runs, looks),
+    }
+    legends = {
+        "roc": [(name, looks[name]) for name in checked],
+        "scores": rule_legend(),
+        "training": [(name, looks[name]) for name in runs],
+    }
+    n_positive = int(np.count_nonzero(positive))
+    html = _rendered(
+        models,
+        region,
+        (n_positive, positive.size - n_positive),
+        how_made=_how_made(models, n_resamples),
+        level=f"{100 * confidence:g}%",
+        title=title,
+        panels=panels,
+        legends=legends,
+    )
+    files: dict[Path, bytes] = {}
+    for kind, drawn in panels.items() if pngs else ():
+        if drawn:
+            figure = draw(drawn, columns=min(_PNG_COLUMNS[kind], len(drawn)), legend=legends[kind])
+            files[page.with_name(f"{page.stem}-{kind}.png")] = png_bytes(figure)
+    write_together(files | {page: html.encode()}, what="the report")
+    return page
 
 
-def rendered(contents: Contents) -> str:
-    """Return the page as HTML."""
-    compared = [model.versus_first for model in contents.models if model.versus_first is not None]
+def _measured(
+    positive: BoolArray, scores: Mapping[str, FloatArray], region: Region, options: IntervalOptions
+) -> list[ModelResult]:
+    """Return the numbers in the tables of every model."""
+    first = next(iter(scores))
+    results = []
+    for number, (name, values) in enumerate(scores.items()):
+        areas = summarise(positive, values, region, options)
+        versus = None if name == first else compare_in_region(positive, values, scores[first], region, options)
+        results.append(ModelResult(name, look_of(number), areas, versus))
+    return results
+
+
+def check_page_path(out: str | os.PathLike[str]) -> Path:
+    """Return the path of an HTML file that can be written; neither the file nor its folder is made yet."""
+    path = Path(out)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"out must be the name of a file that ends in .html, got {str(out)!r}")
+    if path.is_dir():
+        raise IsADirectoryError(f"out must be a file, but {path} is a folder")
+    existing = next(folder for folder in path.absolute().parents if folder.exists())
+    if not existing.is_dir():
+        raise NotADirectoryError(f"out: the folder {path.parent} cannot be made, because {existing} is a file")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise PermissionError(f"out: the folder {existing} is not writable")
+    return path
+
+
+# ----------------------------------------------------------------------------------------------------------------- HTML
+
+
+def _rendered(models: Sequence[ModelResult], region: Region, counts: tuple[int, int], **shown: object) -> str:
+    """Return the page as HTML; ``counts`` are the positives and negatives."""
+    compared = [model.versus_first for model in models if model.versus_first is not None]
     return (
         _environment()
         .get_template("report.html.jinja")
         .render(
-            vars(contents),
-            best=max(contents.models, key=lambda model: model.areas.tpauc.estimate),
-            hard_positives=contents.region.hard_positives(contents.n_positive),
-            hard_negatives=contents.region.hard_negatives(contents.n_negative),
-            level=f"{100 * contents.confidence:g}%",
-            how_made=_how_made(contents),
-            # The bars of the differences share one scale; without any difference every scale will do.
+            shown,
+            models=models,
+            best=max(models, key=lambda model: model.areas.tpauc.estimate),
+            region=region,
+            n_positive=counts[0],
+            n_negative=counts[1],
+            hard_positives=region.hard_positives(counts[0]),
+            hard_negatives=region.hard_negatives(counts[1]),
+            # The bars of all differences share one scale; without differences any scale will do.
             widest=max((abs(end) for versus in compared for end in (versus.low, versus.high)), default=0.0) or 1.0,
-            rule_legend=rule_legend(),
             version=__version__,
         )
     )
 
 
-def _how_made(contents: Contents) -> str:
-    """Say how the intervals were made."""
-    last = contents.models[-1]  # the methods are the same for all models, and the first has no difference
+def _how_made(models: Sequence[ModelResult], n_resamples: int) -> str:
+    """Return the text that says how the intervals were made."""
+    last = models[-1]  # the methods are the same for all models, and the first has no difference
     methods = {"TPAUC": last.areas.tpauc.method, "OPAUC": last.areas.opauc.method, "AUC": last.areas.auc.method}
     methods |= {} if last.versus_first is None else {"differences": last.versus_first.method}
     large = [name for name, method in methods.items() if method == "delong"]
     if len(large) == len(methods):
         return _LARGE_SAMPLE
-    resamples = f"{contents.n_resamples:,} resamples"
+    resamples = f"{n_resamples:,} resamples"
     return f"{resamples}; {_LARGE_SAMPLE} for {', '.join(large)}" if large else resamples
 
 
@@ -116,7 +246,7 @@ def _environment() -> Environment:
 
 
 def _line_path(x: FloatArray, y: FloatArray) -> str:
-    """Return SVG path data in a square of 1000 x 1000, where heights are measured from the top."""
+    """Return SVG path data in a square of 1000 x 1000, with heights measured from the top."""
     points = zip((1000.0 * x).round(2).tolist(), (1000.0 * (1.0 - y)).round(2).tolist(), strict=True)
     return "M" + "L".join(f"{across:g} {down:g}" for across, down in points)
 

@@ -1,11 +1,12 @@
-"""The report's plots as matplotlib figures, for papers, notebooks and PNG files. Needs ``tpauc[report]``.
+"""The plots of a report as matplotlib figures, for papers, notebooks and PNG files. Needs ``tpauc[report]``.
 
-Figures are made without pyplot, so no global state and no backend is touched; save one with ``figure.savefig``. In a
-notebook a figure that ends a cell is shown.
+Figures are made without pyplot, so no global state and no backend is touched; save a figure with ``figure.savefig``. A
+notebook shows a figure that is the last value of a cell.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,15 @@ import numpy.typing as npt
 from tpauc._validation import import_extra
 from tpauc.metrics.operating_points import operating_point_in_region
 from tpauc.region import Region
-from tpauc.reporting._checks import check_history, check_named_scores
-from tpauc.reporting.figures import roc_panels, rule_legend, score_panel, training_panels
+from tpauc.reporting.figures import (
+    History,
+    check_history,
+    check_named_scores,
+    roc_panels,
+    rule_legend,
+    score_panel,
+    training_panels,
+)
 from tpauc.reporting.panels import COLOURS, Look, Panel, look_of
 
 if TYPE_CHECKING:
@@ -26,12 +34,14 @@ if TYPE_CHECKING:
 
 _SHAPES = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^"}
 _PIXEL = 0.75  # points; the widths and dashes of a panel are in pixels of 1/96 inch
-_LONGEST_NAME = 40  # letters; the page has room for more, a picture has not
+_LONGEST_NAME = 40  # letters; longer names do not fit into a figure
+_LEGEND_COLUMNS = 3
 _TEXT: dict[str, Any] = {"size": 9, "color": COLOURS["ink"][0]}
+_PNG_DPI = 150
 
 
 def plot_roc(y_true: npt.ArrayLike, scores: Mapping[str, npt.ArrayLike], *, alpha: float, beta: float) -> Figure:
-    """Draw the ROC with the region shaded, and beside it the region alone, with every model's operating point.
+    """Draw the ROC curves with the region shaded, and beside them the region alone, with all operating points.
 
     Parameters
     ----------
@@ -55,11 +65,11 @@ def plot_roc(y_true: npt.ArrayLike, scores: Mapping[str, npt.ArrayLike], *, alph
     region = Region(alpha, beta)
     positive, checked = check_named_scores(y_true, scores)
     points = {name: operating_point_in_region(positive, s, region) for name, s in checked.items()}
-    return draw(list(roc_panels(positive, checked, points, region)), columns=2, legend=model_legend(checked))
+    return draw(roc_panels(positive, checked, points, region), columns=2, legend=_model_legend(checked))
 
 
 def plot_scores(y_true: npt.ArrayLike, scores: Mapping[str, npt.ArrayLike], *, alpha: float, beta: float) -> Figure:
-    """Draw the score densities of both classes with the thresholds, a panel for each model.
+    """Draw the score densities of both classes with the thresholds, one panel per model.
 
     Positives rise from the middle and negatives hang from it; the hard examples of the region are filled darker.
 
@@ -85,17 +95,15 @@ def plot_scores(y_true: npt.ArrayLike, scores: Mapping[str, npt.ArrayLike], *, a
     return draw(panels, columns=min(2, len(panels)), legend=rule_legend())
 
 
-def plot_training(
-    history: Sequence[Mapping[str, object]] | Mapping[str, Sequence[Mapping[str, object]]],
-) -> Figure:
-    """Draw the course of training, a panel for each number in the history and a line for each run.
+def plot_training(history: History | Mapping[str, History]) -> Figure:
+    """Draw the course of training: one panel per measure in the history, one line per run.
 
     Parameters
     ----------
     history : list of mappings, or mapping of str to such lists
-        A mapping with the key ``"epoch"`` for each epoch of the run, or of each of several runs. Every other key with
-        numbers but ``"step"`` (``loss``, ``tpauc``, ...) has a panel; the best epoch by TPAUC is marked. A number
-        that is missing or not finite is passed over.
+        One mapping per epoch, with the key ``"epoch"``; or such a list per run, by the name of the run. Every other key
+        with numbers except ``"step"`` (``loss``, ``tpauc``, ...) has a panel. The best epoch by TPAUC is marked.
+        Numbers that are missing or not finite are skipped.
 
     Returns
     -------
@@ -109,22 +117,26 @@ def plot_training(
     """
     runs = check_history(history, only_run="run")
     panels = training_panels(runs, {name: look_of(number) for number, name in enumerate(runs)})
-    return draw(panels, columns=min(3, len(panels)), legend=model_legend(runs) if len(runs) > 1 else [])
+    return draw(panels, columns=min(3, len(panels)), legend=_model_legend(runs) if len(runs) > 1 else [])
 
 
 # ------------------------------------------------------------------------------------------------------- rendering
 
 
-def model_legend(names: Mapping[str, object]) -> list[tuple[str, Look]]:
-    """Return the legend of lines that stand for models."""
+def _model_legend(names: Mapping[str, object]) -> list[tuple[str, Look]]:
     return [(name, look_of(number)) for number, name in enumerate(names)]
 
 
-_LEGEND_COLUMNS = 3
+def png_bytes(figure: Figure) -> bytes:
+    """Return a matplotlib figure as a PNG file."""
+    buffer = io.BytesIO()
+    # Without the version of matplotlib, equal plots are equal files.
+    figure.savefig(buffer, format="png", dpi=_PNG_DPI, metadata={"Software": None})
+    return buffer.getvalue()
 
 
 def draw(panels: Sequence[Panel], *, columns: int, legend: Sequence[tuple[str, Look]]) -> Figure:
-    """Draw panels in a grid, the legend above them where it covers no curve."""
+    """Draw panels in a grid, and the legend above them."""
     figure_module = import_extra("matplotlib.figure", "report")
     rows = -(-len(panels) // columns)
     height = 4.6 if panels[0].region else 3.1
@@ -145,7 +157,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         width, height = panel.region
         colour = COLOURS["region"][0]
         axes.add_patch(Rectangle((0, 1 - height), width, height, color=colour, alpha=0.22, lw=0, zorder=0))
-        # A small region needs a border to be found.
+        # Without a border a small region is hard to see.
         axes.add_patch(Rectangle((0, 1 - height), width, height, edgecolor=colour, fill=False, lw=0.8, zorder=0))
     for area in panel.areas:
         axes.fill_between(area.x, area.y, area.base, color=COLOURS[area.colour][0], alpha=area.opacity, lw=0)
@@ -170,8 +182,8 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
 
 
 def _draw_axes(axes: Axes, panel: Panel) -> None:
-    # A model's name may hold a dollar sign, which matplotlib would read as a formula.
-    axes.set_title(_fitting(panel.title), loc="left", weight="bold", parse_math=False, **_TEXT)
+    # The name of a model may contain a dollar sign, which matplotlib would read as a formula.
+    axes.set_title(_shortened(panel.title), loc="left", weight="bold", parse_math=False, **_TEXT)
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(COLOURS["faint"][0])
@@ -198,7 +210,7 @@ def _line2d(x: npt.ArrayLike, y: npt.ArrayLike, look: Look, width: float) -> Lin
         x,
         y,
         color=COLOURS[look.colour][0],
-        # matplotlib counts dashes in line widths.
+        # matplotlib measures dashes in line widths.
         linestyle=(0, tuple(length / width for length in look.dash)) if look.dash else "solid",
         linewidth=width * _PIXEL,
         clip_on=False,
@@ -218,15 +230,15 @@ def _draw_legend(figure: Figure, legend: Sequence[tuple[str, Look]]) -> None:
         fontsize=9,
         handlelength=3.2,
     )
-    # Set afterwards, because matplotlib leaves out labels that begin with an underscore and reads dollars as formulas.
+    # Set afterwards: matplotlib leaves out labels that begin with an underscore and reads dollar signs as formulas.
     for text, (name, _) in zip(drawn.get_texts(), legend, strict=True):
         text.set_parse_math(False)
-        text.set_text(_fitting(name))
+        text.set_text(_shortened(name))
 
 
-def _fitting(name: str) -> str:
+def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _transposed(ticks: Sequence[tuple[float, str]]) -> tuple[list[float], list[str]]:
-    return [place for place, _ in ticks], [text for _, text in ticks]
+    return [position for position, _ in ticks], [text for _, text in ticks]

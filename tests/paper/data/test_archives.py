@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import image_files
 from download_server import serving
 from tpauc._files import locked
-from tpauc.cli.data import DownloadBar
+from tpauc.cli.fetch import DownloadBar
 from tpauc.cli.main import app
 from tpauc.paper.data import archives
 from tpauc.paper.data.archives import ARCHIVES, Archive, fetch, unpack

@@ -19,7 +19,7 @@ from tpauc.paper.experiments.image_data import Say
 from tpauc.paper.figures import areas, comparisons, risks, sensitivity, theorems, weight_shapes
 from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.figures.image_trials import ImageRuns, measure_on_images, workload_of
-from tpauc.reporting.writing import png_bytes
+from tpauc.reporting.plots import png_bytes
 
 FIGURES: dict[str, PaperFigure] = {
     "areas": areas.AREAS,

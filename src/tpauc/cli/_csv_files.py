@@ -1,6 +1,6 @@
-"""CSV and TSV files, read by pyarrow, with care for what it would pass over in silence.
+"""CSV and TSV files, read by pyarrow, with what pyarrow lacks.
 
-What this adds: semicolons as separators; blank lines of a single column, which are rows; line breaks inside quotes, and
+This adds semicolons as separators; blank lines as rows of a single column; line breaks inside quotes, and errors for
 quotes that are never closed; columns copied as they are written; errors that name the column.
 """
 
@@ -18,7 +18,7 @@ SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
 class Wanted(NamedTuple):
-    """Columns to read; what those of a text file must hold, and those to take from it as they are written."""
+    """Columns to read, and which of them a text file must hold as numbers, as booleans, as text, or as written."""
 
     columns: list[str]
     numbers: Sequence[str]
@@ -50,13 +50,13 @@ def read_text(path: Path, wanted: Wanted) -> pa.Table:
         **dict.fromkeys(wanted.texts, pa.string()),
     }
     if last not in columns:
-        # Only there can a quote that is never closed be seen; bytes, because it may be in any encoding.
+        # A quote that is never closed shows in the last column only. As bytes, because its encoding is unknown.
         columns, types = [*columns, last], types | {last: pa.binary()}
     convert = csv.ConvertOptions(include_columns=columns, column_types=types, strings_can_be_null=True)
     table = _parsed(path, names, convert)
     _check_quotes_closed(path, table[last])
     if wanted.copied:
-        # pyarrow knows words for missing values in all columns or in none, so these are read for themselves.
+        # pyarrow takes words for missing values in all columns or in none, so these columns are read separately.
         as_written = csv.ConvertOptions(
             include_columns=wanted.copied,
             column_types=dict.fromkeys(wanted.copied, pa.string()),
@@ -76,7 +76,7 @@ def _parsed(path: Path, names: Sequence[str], convert: Any) -> pa.Table:
     import pyarrow as pa
     from pyarrow import csv
 
-    # In a single column a blank line is a missing value: without it scores would not line up with the file.
+    # In a single column a blank line is a missing value; without it the rows would not match the lines of the file.
     alone = len(names) == 1
     start = csv.ReadOptions(skip_rows=_blank_lines_above(path) if alone else 0)
     options = {"delimiter": _separator(path), "ignore_empty_lines": not alone}
@@ -86,7 +86,7 @@ def _parsed(path: Path, names: Sequence[str], convert: Any) -> pa.Table:
         except pa.ArrowInvalid as error:
             if "conversion error" in str(error):
                 raise
-            # Line breaks inside quotes look like broken rows to the fast way of reading.
+            # The fast parser takes line breaks inside quotes for broken rows.
             table = csv.read_csv(path, start, csv.ParseOptions(**options, newlines_in_values=True), convert)
     except pa.ArrowInvalid as error:
         reason = re.sub(r"In CSV column #(\d+)", lambda found: f"column {names[int(found[1])]!r}", str(error))
@@ -95,7 +95,7 @@ def _parsed(path: Path, names: Sequence[str], convert: Any) -> pa.Table:
 
 
 def _blank_lines_above(path: Path) -> int:
-    """Return how many blank lines there are before the header."""
+    """Return the number of blank lines before the header."""
     with open(path, "rb") as file:
         start = file.read(1 << 16).removeprefix(b"\xef\xbb\xbf")
     return next((number for number, line in enumerate(start.splitlines()) if line), 0)
@@ -108,7 +108,7 @@ def _ends_blank(path: Path) -> bool:
 
 
 def _separator(path: Path) -> str:
-    """Return what separates the columns, after a look at the first bytes."""
+    """Return the separator of the columns, by the first bytes of the file."""
     with open(path, "rb") as file:
         start = file.read(1 << 16)
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Annotated, Literal
 
 import typer
 
+from tpauc.cli._text import show
+from tpauc.cli.errors import progress
 from tpauc.cli.options import AsJson, DataDir, Debug, Overwrite
-from tpauc.cli.program import progress
-
-app = typer.Typer(rich_markup_mode=None)
 
 
-@app.callback()
-def _data() -> None:
-    """Fetch the image sets of the paper."""
-
-
-@app.command(epilog="\b\nExample:\n  tpauc data fetch cifar10 --data-dir data")
 def fetch(
     name: Annotated[
         Literal["cifar10", "cifar100", "tiny-imagenet"], typer.Argument(metavar="NAME", help="Which image set.")
@@ -31,34 +23,24 @@ def fetch(
 ) -> None:
     """Download an image set: cifar10, cifar100 or tiny-imagenet.
 
-    From its official address. A download that was interrupted is resumed; the archive is checked against its MD5 sum,
-    unpacked into the folder and removed. An image set that is there already is left as it is.
+    From its official address. An interrupted download is resumed; the archive is checked against its MD5 sum, unpacked
+    into the folder and removed. An image set that is there already is left as it is.
     """
-    from tpauc.paper.data.archives import ARCHIVES, fetch
+    from tpauc.paper.data import archives
 
-    archive = ARCHIVES[name]
+    archive = archives.ARCHIVES[name]
     bar = DownloadBar(name, archive.remote.size)
     try:
-        fetched = fetch(name, data_dir, overwrite=overwrite, progress=bar.show, say=bar.end)
+        fetched = archives.fetch(name, data_dir, overwrite=overwrite, progress=bar.show, say=bar.end)
     finally:
         bar.end()
     folder = data_dir / archive.folder
-    if as_json:
-        typer.echo(json.dumps({"name": name, "folder": str(folder), "fetched": fetched}, indent=2))
-    else:
-        typer.echo(f"{name} is in {folder}" if fetched else f"{name} is there already: {folder}")
+    line = f"{name} is in {folder}" if fetched else f"{name} is there already: {folder}"
+    show({"name": name, "folder": str(folder), "fetched": fetched}, [line], as_json=as_json)
 
 
 class DownloadBar:
-    """A bar on stderr that begins with the first byte; on anything but a terminal its name alone.
-
-    Parameters
-    ----------
-    name : str
-        What is downloaded.
-    size : int
-        Bytes that there are to come.
-    """
+    """A progress bar on stderr for ``size`` bytes, from the first byte on; without a terminal, the name only."""
 
     def __init__(self, name: str, size: int) -> None:
         self._bar = typer.progressbar(length=size, label=f"tpauc: {name}", file=sys.stderr)
@@ -72,7 +54,7 @@ class DownloadBar:
         self._bar.update(arrived - self._bar.pos)
 
     def end(self, line: str | None = None) -> None:
-        """Leave the bar as it stands, and print a line below it."""
+        """Leave the bar as it is, and print a line below it."""
         if self._shown:
             self._bar.render_finish()
             self._shown = False
