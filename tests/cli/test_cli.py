@@ -509,6 +509,7 @@ CELLS = ["cifar10-lt", "--data-dir", "FOLDER", "--out", "FOLDER/table"]
         ("lightgbm", ["advise", *TABLE, "--model", "lightgbm"], "lightgbm"),
         ("torch", ["advise", *TABLE, "--model", "mlp"], "torch"),
         ("sklearn", ["demo"], "cli"),
+        ("torch", ["demo"], "torch"),
         ("jinja2", ["report", "SCORES", *GOOD], "report"),
         ("matplotlib", ["report", "SCORES", *GOOD], "report"),
         ("torch", ["reproduce", "table", *CELLS], "paper"),

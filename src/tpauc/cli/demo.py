@@ -49,6 +49,7 @@ def demo(
     report shows the first split.
     """
     import_extra("sklearn", "cli")
+    import_extra("torch", "torch")
     import_extra("jinja2", "report")
     import_extra("matplotlib", "report")
     from tpauc.classifiers.cross_validation import CONFIDENCE
