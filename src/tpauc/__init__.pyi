@@ -33,6 +33,7 @@ from tpauc.metrics.area import auc_score as auc_score
 from tpauc.metrics.area import opauc_score as opauc_score
 from tpauc.metrics.area import tpauc_score as tpauc_score
 from tpauc.metrics.area import tpr_dependent_opauc as tpr_dependent_opauc
+from tpauc.metrics.bands import roc_band as roc_band
 from tpauc.metrics.comparison import compare_tpauc as compare_tpauc
 from tpauc.metrics.intervals import tpauc_interval as tpauc_interval
 from tpauc.metrics.operating_points import operating_point as operating_point
