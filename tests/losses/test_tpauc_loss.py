@@ -106,7 +106,7 @@ def test_blocks_of_any_size_give_the_same(name, monkeypatch):
     loss = TPAUCLoss(Exponential(3.0), surrogate=FromCallable(PAIR_LOSS[name]))
     whole = value_and_gradient(loss, logits, labels)
     for pairs in (1, 7, 100):
-        monkeypatch.setattr(surrogates, "_BLOCK_PAIRS", pairs)
+        monkeypatch.setattr(surrogates, "BLOCK_PAIRS", pairs)
         for expected, found in zip(whole, value_and_gradient(loss, logits, labels), strict=True):
             torch.testing.assert_close(found, expected, **TIGHT)
 
@@ -144,7 +144,7 @@ def test_blocks_bound_the_memory(monkeypatch):
         seen.append(t.numel())
         return torch.exp(-t)
 
-    monkeypatch.setattr(surrogates, "_BLOCK_PAIRS", 64)
+    monkeypatch.setattr(surrogates, "BLOCK_PAIRS", 64)
     TPAUCLoss(Uniform(), surrogate=watched)(torch.zeros(400), torch.arange(400) % 2)
     assert max(seen) <= 64
 
