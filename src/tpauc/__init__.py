@@ -21,6 +21,7 @@ _MODULE_OF = {
     "FocalLoss": "losses.baselines",
     "HardExampleSampler": "samplers",
     "Hinge": "losses.surrogates",
+    "InstanceWiseTPAUCLoss": "losses.instancewise",
     "KLTPAUCLoss": "losses.kl",
     "MinimaxTPAUCLoss": "losses.minimax",
     "Polynomial": "losses.weighting",
