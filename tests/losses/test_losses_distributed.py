@@ -10,6 +10,7 @@ from tpauc.losses.cvar import CVaRTPAUCLoss
 from tpauc.losses.instancewise import InstanceWiseTPAUCLoss
 from tpauc.losses.kl import KLTPAUCLoss
 from tpauc.losses.rank_weighting import Anchored
+from tpauc.losses.rate_constrained import FPRAtRecallLoss, RecallAtFPRLoss
 from tpauc.losses.surrogates import Hinge
 from tpauc.losses.tpauc_loss import TPAUCLoss, empirical_risks
 from tpauc.losses.weighting import Exponential, Polynomial, Uniform
@@ -43,6 +44,8 @@ STATEFUL = {
     "cvar, indices": lambda: CVaRTPAUCLoss(0.5, 0.4, surrogate="logistic", num_examples=len(LABELS)),
     "cvar one-way, indices": lambda: CVaRTPAUCLoss(1.0, 0.4, num_examples=len(LABELS)),
     "instance-wise": lambda: InstanceWiseTPAUCLoss(0.5, 0.4),
+    "recall at FPR": lambda: RecallAtFPRLoss(0.3),
+    "FPR at recall": lambda: FPRAtRecallLoss(0.4),
     "kl": lambda: KLTPAUCLoss(1.0, 0.5),
     "kl, indices": lambda: KLTPAUCLoss(0.5, 1.0, inner_rate=0.3, outer_rate=0.4, num_examples=len(LABELS)),
 }

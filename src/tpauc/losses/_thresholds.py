@@ -11,6 +11,8 @@ and the expected step vanishes at the quantile. The first batch sets ``t`` and `
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import nn
 
@@ -19,6 +21,13 @@ from tpauc.losses.distributed import gather_columns, sum_over_processes
 from tpauc.region import Region, hard_mass
 
 UNSET = float("inf")  # a level before the first training batch
+
+
+class Selection(NamedTuple):
+    """The hard examples of a batch."""
+
+    weight: torch.Tensor  # shape (n,): [selected] / share
+    levels: torch.Tensor  # shape (2,): the thresholds, in hardness logits; unset for a class that was never seen
 
 
 class TrackedThresholds(nn.Module):
@@ -44,8 +53,8 @@ class TrackedThresholds(nn.Module):
         self.register_buffer("distances", torch.zeros(2))
 
     @torch.no_grad()
-    def forward(self, logits: torch.Tensor, y: torch.Tensor, update: bool) -> torch.Tensor:
-        """Return the weights ``[selected] / share``, shape (n,); with ``update``, learn from the batch afterwards."""
+    def forward(self, logits: torch.Tensor, y: torch.Tensor, update: bool) -> Selection:
+        """Return the selection by the current thresholds; with ``update``, learn from the batch afterwards."""
         u = (1.0 - 2.0 * y) * logits
         levels = self.levels.to(u)
         if bool((levels == UNSET).any()):
@@ -56,7 +65,7 @@ class TrackedThresholds(nn.Module):
         weight = selected / _by_class(constant(self._shares, u), y)
         if update:
             self._step(u, y, selected)
-        return weight
+        return Selection(weight, levels)
 
     @torch.no_grad()
     def move_to_quantiles(self, logits: torch.Tensor, y: torch.Tensor) -> None:

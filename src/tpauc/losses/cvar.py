@@ -133,7 +133,7 @@ class CVaRTPAUCLoss(nn.Module):
             return differentiable(
                 lambda z: self._pair_mean_of_rows(z, y, rows, update), flat_logits, self.across_processes
             )
-        weight = self.thresholds(flat_logits.detach(), y, update)
+        weight = self.thresholds(flat_logits.detach(), y, update).weight
         return constant_weight_risk(flat_logits, y, weight, self.surrogate, self.scores, self.across_processes)
 
     def move_to_quantiles(self, logits: torch.Tensor, labels: torch.Tensor) -> None:

@@ -102,7 +102,7 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
         self, logits: torch.Tensor, y: torch.Tensor, update: bool
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return ``P_k`` and ``N_k``, ``k = 0, 1, 2``, of the global batch with gradient, and whether it has pairs."""
-        weight = self.thresholds(logits.detach(), y, update)
+        weight = self.thresholds(logits.detach(), y, update).weight
         members = torch.stack((y, 1.0 - y))
         sizes = sum_over_processes(members.sum(1), self.across_processes)
         score = torch.sigmoid(logits)

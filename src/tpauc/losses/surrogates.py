@@ -16,6 +16,7 @@ in every logit:
 | `Hinge` | max(0, m - t) | moments if always active, else sorting | O(n) / O(n log n) |
 | `SquaredHinge` | max(0, m - t)^2 | as `Hinge` | as `Hinge` |
 | `Logistic` | log(1 + exp(-t)) | blocks of pairs | O(n+ n-), bounded memory |
+| `Sigmoid` | 1 / (1 + exp(t)) | blocks of pairs | as `Logistic` |
 | `FromCallable` | the user's | blocks of pairs | as `Logistic` |
 
 For the square on sigmoid scores, with ``P_k = mean over positives of w x^k`` and ``N_k`` likewise,
@@ -296,6 +297,24 @@ class Logistic(_BlockSurrogate):
 
 
 @dataclass(frozen=True)
+class Sigmoid(_BlockSurrogate):
+    """``l(t) = 1 / (1 + exp(t))``, a smooth count of wrong pairs: bounded and not convex, usually on logits.
+
+    Examples
+    --------
+    >>> Sigmoid()(torch.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.2689])
+    """
+
+    def __call__(self, t: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(-t)
+
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        value = torch.sigmoid(-t)
+        return value, -value * torch.sigmoid(t)
+
+
+@dataclass(frozen=True)
 class FromCallable(_BlockSurrogate):
     """A user's pair loss: a differentiable elementwise function of the margin ``t``.
 
@@ -320,6 +339,7 @@ SURROGATES: dict[str, Surrogate] = {
     "square": Square(),
     "exponential": ExponentialPair(),
     "logistic": Logistic(),
+    "sigmoid": Sigmoid(),
     "hinge": Hinge(),
     "squared_hinge": SquaredHinge(),
 }
