@@ -105,37 +105,48 @@ def false_alarms(direction, x, labels, alpha):
 
 
 def trained_direction(loss, x, labels):
+    """Return the direction after descent; ``loss`` may have parameters of its own, such as an intercept."""
     weights = torch.tensor([1.0, 0.0], requires_grad=True)
+    variables = [weights, *loss.parameters()]
     for step in range(600):
-        (gradient,) = torch.autograd.grad(loss(x @ weights, labels), weights)
+        gradients = torch.autograd.grad(loss(x @ weights, labels), variables)
         with torch.no_grad():
-            weights -= 3.0 / (1 + step / 200) * gradient
+            for variable, gradient in zip(variables, gradients, strict=True):
+                variable -= 3.0 / (1 + step / 200) * gradient
     return weights.tolist()
 
 
+class CrossEntropy(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.intercept = torch.nn.Parameter(torch.zeros(()))
+
+    def forward(self, logits, labels):
+        return torch.nn.functional.binary_cross_entropy_with_logits(logits + self.intercept, labels.float())
+
+
+ANGLES = torch.linspace(-torch.pi, torch.pi, 721)
+
+
 def test_training_finds_the_direction_of_the_highest_recall():
+    """On this problem, made for it: how much is gained elsewhere is a matter of the data."""
     x, labels = corner_problem()
-    angles = torch.linspace(-torch.pi, torch.pi, 721)
-    best = max(recall([a.cos(), a.sin()], x, labels, 0.05) for a in angles)
-    everywhere = trained_direction(
-        lambda z, y: torch.nn.functional.binary_cross_entropy_with_logits(z - z.mean(), y.float()), x, labels
-    )
+    best = max(recall([a.cos(), a.sin()], x, labels, 0.05) for a in ANGLES)
     loss = RecallAtFPRLoss(0.05)
     found = trained_direction(loss, x, labels)
     assert recall(found, x, labels, 0.05) >= best - 0.02
-    assert recall(found, x, labels, 0.05) > recall(everywhere, x, labels, 0.05) + 0.02
+    assert recall(trained_direction(CrossEntropy(), x, labels), x, labels, 0.05) < best - 0.03
     scores = x @ torch.tensor(found)
     assert (scores[labels == 0] >= loss.threshold).float().mean().item() == pytest.approx(0.05, abs=0.01)
 
 
 def test_training_finds_the_direction_of_the_lowest_false_positive_rate():
     x, labels = corner_problem()
-    angles = torch.linspace(-torch.pi, torch.pi, 721)
-    best = min(false_alarms([a.cos(), a.sin()], x, labels, 0.1) for a in angles)
+    best = min(false_alarms([a.cos(), a.sin()], x, labels, 0.1) for a in ANGLES)
     loss = FPRAtRecallLoss(0.1)
     found = trained_direction(loss, x, labels)
-    assert false_alarms([1.0, 0.0], x, labels, 0.1) > best + 0.05
     assert false_alarms(found, x, labels, 0.1) <= best + 0.02
+    assert false_alarms(trained_direction(CrossEntropy(), x, labels), x, labels, 0.1) > best + 0.05
     scores = x @ torch.tensor(found)
     assert (scores[labels == 1] <= loss.threshold).float().mean().item() == pytest.approx(0.1, abs=0.02)
 

@@ -95,9 +95,9 @@ class RecallAtFPRLoss(_RateConstrainedLoss):
     beta : float
         The false positive rate, in (0, 1).
     surrogate : str, Surrogate or callable, default="sigmoid"
-        Decreasing loss of the distance of a logit to the threshold, as in `tpauc.TPAUCLoss`. With "sigmoid" ``L``
-        descends on a smooth version of the rates themselves. "logistic" is convex, but examples far on the wrong side
-        count more than those near the threshold, and the result is close to cross-entropy's.
+        Decreasing loss of the distance of a logit to the threshold, as in `tpauc.TPAUCLoss`. With "sigmoid" the terms
+        are smooth versions of the rates themselves, bounded and not convex. "logistic" is convex, and its gradient does
+        not vanish for examples far on the wrong side.
     dual_lr : float, default=0.1
         Step size of the threshold, relative to the spread of the logits, and rate of the averages.
     across_processes : bool, default=True
