@@ -14,6 +14,7 @@ PAIR_LOSS = {
     "square": lambda t: (1.0 - t) ** 2,
     "exponential": lambda t: torch.exp(-t),
     "logistic": lambda t: torch.log(1.0 + torch.exp(-t)),
+    "sigmoid": lambda t: 1.0 / (1.0 + torch.exp(t)),
     "hinge": lambda t, margin=1.0: torch.relu(margin - t),
     "squared_hinge": lambda t, margin=1.0: torch.relu(margin - t) ** 2,
 }

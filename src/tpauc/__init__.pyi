@@ -15,10 +15,13 @@ from tpauc.losses.baselines import FocalLoss as FocalLoss
 from tpauc.losses.baselines import ReweightedCrossEntropy as ReweightedCrossEntropy
 from tpauc.losses.baselines import TruncatedLoss as TruncatedLoss
 from tpauc.losses.cvar import CVaRTPAUCLoss as CVaRTPAUCLoss
+from tpauc.losses.instancewise import InstanceWiseTPAUCLoss as InstanceWiseTPAUCLoss
 from tpauc.losses.kl import KLTPAUCLoss as KLTPAUCLoss
 from tpauc.losses.minimax import MinimaxTPAUCLoss as MinimaxTPAUCLoss
 from tpauc.losses.minimax import descent_ascent as descent_ascent
 from tpauc.losses.rank_weighting import Anchored as Anchored
+from tpauc.losses.rate_constrained import FPRAtRecallLoss as FPRAtRecallLoss
+from tpauc.losses.rate_constrained import RecallAtFPRLoss as RecallAtFPRLoss
 from tpauc.losses.surrogates import Hinge as Hinge
 from tpauc.losses.surrogates import SquaredHinge as SquaredHinge
 from tpauc.losses.tpauc_loss import SquareAUCLoss as SquareAUCLoss

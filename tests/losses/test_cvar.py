@@ -17,7 +17,7 @@ from stateful_losses import (
     sample,
     value_and_gradient,
 )
-from tpauc.losses import _pair_matrix
+from tpauc.losses import surrogates
 from tpauc.losses.baselines import TruncatedLoss
 from tpauc.losses.cvar import CVaRTPAUCLoss
 
@@ -99,7 +99,7 @@ def test_blocks_of_any_size_give_the_same(pairs, monkeypatch):
     for step in range(3):
         expected = value_and_gradient(whole, logits + 0.1 * step, labels, indices=torch.arange(22))
         with monkeypatch.context() as patch:
-            patch.setattr(_pair_matrix, "_BLOCK_PAIRS", pairs)
+            patch.setattr(surrogates, "BLOCK_PAIRS", pairs)
             found = value_and_gradient(parts, logits + 0.1 * step, labels, indices=torch.arange(22))
         assert_same(found, expected, rtol=1e-10)
 
@@ -132,10 +132,10 @@ def test_on_a_fixed_batch_thresholds_come_to_rest_at_the_quantiles():
     loss.move_to_quantiles(logits + 7.0, labels)  # far from those of the batch
     for _ in range(400):
         value_and_gradient(loss, logits, labels)
-    resting = loss.state_dict()["thresholds"].clone()
+    resting = loss.thresholds.levels.clone()
     expected = expected_value_and_gradient(logits, labels, "square", 0.3, 0.1, "sigmoid")
     assert_same(value_and_gradient(loss, logits, labels), expected)
-    assert torch.equal(loss.thresholds, resting)
+    assert torch.equal(loss.thresholds.levels, resting)
 
 
 def test_tracking_does_not_depend_on_the_unit_of_the_logits():
@@ -192,17 +192,18 @@ def test_200_steps_equal_100_and_save_load_and_100(form):
 def test_extreme_batches_have_finite_losses_gradients_and_states(name, scores, dtype, form):
     loss = CVaRTPAUCLoss(0.5, 0.5, surrogate=name, scores=scores, num_examples=6)
     assert_survives_extreme_batches(loss, dtype, form == "indices")
-    assert torch.isfinite(loss.thresholds).all() or form == "indices"
+    assert torch.isfinite(loss.thresholds.levels).all() or form == "indices"
 
 
+@pytest.mark.parametrize("first", ["good", "broken"])
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
-def test_a_broken_batch_does_not_stay_in_the_state(bad):
+def test_a_broken_batch_does_not_stay_in_the_state(bad, first):
     logits, labels = sample(4, 8)
-    broken = logits.clone()
-    broken[0] = bad
+    broken = torch.where(torch.arange(12) < 9, bad, logits)
     for options in ({}, {"indices": torch.arange(12)}):
         loss = CVaRTPAUCLoss(0.5, 0.5, scores="logit", num_examples=12)
-        loss(logits, labels, **options)
+        if first == "good":
+            loss(logits, labels, **options)
         loss(broken, labels, **options)
         loss(logits, labels, **options)
         assert torch.isfinite(loss(logits, labels, **options))
@@ -216,6 +217,24 @@ def test_a_class_that_the_first_batch_lacks_starts_later():
     assert loss.positive_threshold == -float("inf")
     loss(torch.tensor([1.0, 2.0]), torch.tensor([1, 1]))
     assert loss.positive_threshold == 1.5
+
+
+def test_a_nan_shows_in_the_loss():
+    logits, labels = sample(4, 8)
+    logits[3] = float("nan")
+    for options in ({}, {"indices": torch.arange(12)}):
+        for surrogate in ("square", "logistic"):
+            loss = CVaRTPAUCLoss(0.5, 0.5, surrogate=surrogate, num_examples=12)
+            assert torch.isnan(loss(logits, labels, **options))
+
+
+def test_quantiles_of_a_whole_class_select_all_of_it():
+    logits, labels = sample(4, 8)
+    loss = CVaRTPAUCLoss(1.0, 0.5)
+    loss.move_to_quantiles(logits, labels)
+    assert loss.positive_threshold == float("inf")
+    _, gradient = value_and_gradient(loss, logits - 100 * labels, labels)
+    assert (gradient[labels > 0] != 0).all()
 
 
 def test_a_second_derivative_is_refused():

@@ -19,7 +19,7 @@ from stateful_losses import (
     sample,
     value_and_gradient,
 )
-from tpauc.losses import _pair_matrix
+from tpauc.losses import surrogates
 from tpauc.losses.kl import KLTPAUCLoss
 
 CASES = [("square", "sigmoid"), ("squared_hinge", "sigmoid"), ("exponential", "sigmoid"), ("logistic", "logit")]
@@ -100,7 +100,7 @@ def test_blocks_of_any_size_give_the_same(pairs, monkeypatch):
     for step in range(3):
         expected = value_and_gradient(whole, logits + 0.1 * step, labels, indices=torch.arange(22))
         with monkeypatch.context() as patch:
-            patch.setattr(_pair_matrix, "_BLOCK_PAIRS", pairs)
+            patch.setattr(surrogates, "BLOCK_PAIRS", pairs)
             found = value_and_gradient(parts, logits + 0.1 * step, labels, indices=torch.arange(22))
         assert_same(found, expected, rtol=1e-10)
 

@@ -7,8 +7,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from processes import run_in_processes
 from tpauc.losses.cvar import CVaRTPAUCLoss
+from tpauc.losses.instancewise import InstanceWiseTPAUCLoss
 from tpauc.losses.kl import KLTPAUCLoss
 from tpauc.losses.rank_weighting import Anchored
+from tpauc.losses.rate_constrained import FPRAtRecallLoss, RecallAtFPRLoss
 from tpauc.losses.surrogates import Hinge
 from tpauc.losses.tpauc_loss import TPAUCLoss, empirical_risks
 from tpauc.losses.weighting import Exponential, Polynomial, Uniform
@@ -41,6 +43,9 @@ STATEFUL = {
     "cvar": lambda: CVaRTPAUCLoss(0.5, 0.4),
     "cvar, indices": lambda: CVaRTPAUCLoss(0.5, 0.4, surrogate="logistic", num_examples=len(LABELS)),
     "cvar one-way, indices": lambda: CVaRTPAUCLoss(1.0, 0.4, num_examples=len(LABELS)),
+    "instance-wise": lambda: InstanceWiseTPAUCLoss(0.5, 0.4),
+    "recall at FPR": lambda: RecallAtFPRLoss(0.3),
+    "FPR at recall": lambda: FPRAtRecallLoss(0.4),
     "kl": lambda: KLTPAUCLoss(1.0, 0.5),
     "kl, indices": lambda: KLTPAUCLoss(0.5, 1.0, inner_rate=0.3, outer_rate=0.4, num_examples=len(LABELS)),
 }
@@ -73,9 +78,10 @@ def after_four_steps(name, shard=slice(None), wrapped=lambda model: model):
         options = {"indices": rows} if "indices" in name else {}
         model.zero_grad()
         value = loss(model(features()[rows]), LABELS[rows], **options)
+        loss.zero_grad()
         value.backward()
         with torch.no_grad():
-            for parameter in model.parameters():
+            for parameter in (*model.parameters(), *loss.parameters()):
                 parameter -= 0.5 * parameter.grad
     return [value.detach(), *(p.detach().flatten() for p in model.parameters()), *loss.state_dict().values()]
 

@@ -54,7 +54,7 @@ def batches(draw, most=14):
     return torch.tensor(logits, dtype=torch.float64), torch.tensor(labels)
 
 
-@pytest.mark.parametrize("name", ["square", "exponential", "logistic", "hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", ["square", "exponential", "logistic", "sigmoid", "hinge", "squared_hinge"])
 @settings(deadline=None, max_examples=40)
 @given(batch=batches(), positive=WEIGHTINGS, negative=WEIGHTINGS)
 def test_every_surrogate_equals_the_pair_sum(name, batch, positive, negative):
@@ -62,7 +62,7 @@ def test_every_surrogate_equals_the_pair_sum(name, batch, positive, negative):
     assert_equals_pair_sum(loss, *batch, positive[1], negative[1], PAIR_LOSS[name])
 
 
-@pytest.mark.parametrize("name", ["square", "logistic", "hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", ["square", "logistic", "sigmoid", "hinge", "squared_hinge"])
 @settings(deadline=None, max_examples=25)
 @given(batch=batches(), weighting=WEIGHTINGS)
 def test_margins_may_be_taken_on_logits(name, batch, weighting):
@@ -106,7 +106,7 @@ def test_blocks_of_any_size_give_the_same(name, monkeypatch):
     loss = TPAUCLoss(Exponential(3.0), surrogate=FromCallable(PAIR_LOSS[name]))
     whole = value_and_gradient(loss, logits, labels)
     for pairs in (1, 7, 100):
-        monkeypatch.setattr(surrogates, "_BLOCK_PAIRS", pairs)
+        monkeypatch.setattr(surrogates, "BLOCK_PAIRS", pairs)
         for expected, found in zip(whole, value_and_gradient(loss, logits, labels), strict=True):
             torch.testing.assert_close(found, expected, **TIGHT)
 
@@ -144,7 +144,7 @@ def test_blocks_bound_the_memory(monkeypatch):
         seen.append(t.numel())
         return torch.exp(-t)
 
-    monkeypatch.setattr(surrogates, "_BLOCK_PAIRS", 64)
+    monkeypatch.setattr(surrogates, "BLOCK_PAIRS", 64)
     TPAUCLoss(Uniform(), surrogate=watched)(torch.zeros(400), torch.arange(400) % 2)
     assert max(seen) <= 64
 
@@ -204,7 +204,7 @@ def assert_equals_pair_sum_of_variant(loss, logits, labels, psi_positive, psi_ne
 
 
 @VARIANTS
-@pytest.mark.parametrize("name", ["square", "exponential", "logistic", "hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", ["square", "exponential", "logistic", "sigmoid", "hinge", "squared_hinge"])
 @settings(deadline=None, max_examples=25)
 @given(batch=batches(), positive=WEIGHTINGS, negative=WEIGHTINGS)
 def test_every_variant_of_every_surrogate_equals_the_pair_sum(name, variant, batch, positive, negative):
@@ -213,7 +213,7 @@ def test_every_variant_of_every_surrogate_equals_the_pair_sum(name, variant, bat
 
 
 @VARIANTS
-@pytest.mark.parametrize("name", ["square", "logistic", "hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", ["square", "logistic", "sigmoid", "hinge", "squared_hinge"])
 @settings(deadline=None, max_examples=15)
 @given(batch=batches(), weighting=WEIGHTINGS)
 def test_every_variant_may_have_its_margins_on_logits(name, variant, batch, weighting):

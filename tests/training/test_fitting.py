@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from tpauc.losses.baselines import ReweightedCrossEntropy
+from tpauc.losses.instancewise import InstanceWiseTPAUCLoss
 from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
 from tpauc.losses.rank_weighting import Anchored
 from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss, WarmUp
@@ -208,11 +209,16 @@ def test_config_file_is_plain_json(tmp_path):
         ({"validation": (VALIDATION[0], torch.ones(330))}, ValueError, "the labels of validation has no negative"),
         ({"config": settings(alpha=0.001)}, ValueError, "alpha=0.001 selects none of the"),
         ({"validation": None, "config": settings(patience=2)}, ValueError, "patience=2 needs validation data"),
-        ({"loss": MinimaxTPAUCLoss(Polynomial(3.0))}, ValueError, "a MinimaxTPAUCLoss needs optimizer='minimax'"),
+        (
+            {"loss": MinimaxTPAUCLoss(Polynomial(3.0))},
+            ValueError,
+            "loss has a MinimaxTPAUCLoss, which needs",
+        ),
+        ({"loss": InstanceWiseTPAUCLoss(0.3, 0.3)}, ValueError, "loss has a InstanceWiseTPAUCLoss, which needs"),
         (
             {"config": settings(optimizer="minimax")},
             ValueError,
-            "optimizer='minimax' needs a MinimaxTPAUCLoss, found 0",
+            "optimizer='minimax' needs a MinimaxTPAUCLoss or an InstanceWiseTPAUCLoss, found 0",
         ),
         ({"loss": nn.Linear(1, 1)}, ValueError, "loss has parameters that no optimizer here would move: weight, bias"),
         (

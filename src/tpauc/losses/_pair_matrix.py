@@ -9,25 +9,15 @@ bounded memory; every process gathers the examples of all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import torch
 
 from tpauc._validation import check_count
+from tpauc.losses import surrogates
 from tpauc.losses._hardness import Hardness
 from tpauc.losses._moments import PairMean
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.surrogates import Surrogate
-
-_BLOCK_PAIRS = 1 << 20  # pairs in memory at once: 8 MB per matrix in float64
-
-
-class _Block(NamedTuple):
-    """Some rows of the pair matrix; losses and slopes have the shape (rows, n-)."""
-
-    rows: slice
-    loss: torch.Tensor
-    slope: torch.Tensor
 
 
 class PairMatrix:
@@ -62,42 +52,41 @@ class PairMatrix:
         self.members = everyone[1] > 0.5
         self._positive, self._negative = self._scores[self.members], self._scores[~self.members]
         self.n_positive, self.n_negative = len(self._positive), len(self._negative)
-        self._single: _Block | None = None  # a matrix of one block is computed once
+
+    def without_pairs(self) -> PairMean:
+        """Return R of a batch that lacks a class: 0, with a derivative of 0."""
+        return PairMean(self._scores.new_zeros(()), torch.zeros_like(self._scores)[self._own])
 
     def row_values(self, function: Callable[[slice, torch.Tensor], torch.Tensor]) -> torch.Tensor:
-        """Return ``function(rows, losses)``, one value per row, for all rows, shape (n+,)."""
-        return torch.cat([function(block.rows, block.loss) for block in self._blocks()])
+        """Return ``function(rows, losses)``, one value or several per row, for all rows, shape (n+, ...)."""
+        return torch.cat([function(rows, self._surrogate(margins)) for rows, margins in self._blocks()])
 
-    def weighted_mean(self, weights: Callable[[slice, torch.Tensor], torch.Tensor]) -> PairMean:
-        """Return R with ``p_ij = weights(rows, losses)``, and its derivative in the logits of this process."""
+    def weighted_mean(
+        self, row_weight: torch.Tensor, inside: Callable[[slice, torch.Tensor], torch.Tensor]
+    ) -> PairMean:
+        """Return R with ``p_ij = row_weight_i inside(rows, losses)_ij``, and its derivative in the own logits."""
         value = self._scores.new_zeros(())
         by_positive, by_negative = torch.zeros_like(self._positive), torch.zeros_like(self._negative)
-        for rows, loss, slope in self._blocks():
-            weight = weights(rows, loss) / (self.n_positive * self.n_negative)
-            value = value + (weight * loss).sum()
+        scaled = row_weight / (self.n_positive * self.n_negative)
+        for rows, margins in self._blocks():
+            loss, slope = self._surrogate.value_and_slope(margins)
+            weight = inside(rows, loss)
+            value = value + scaled[rows] @ (weight * loss).sum(1)
             by_margin = weight * slope
-            by_positive[rows] = by_margin.sum(1)
-            by_negative -= by_margin.sum(0)
+            by_positive[rows] = scaled[rows] * by_margin.sum(1)
+            by_negative -= scaled[rows] @ by_margin
         by_score = torch.zeros_like(self._scores)
         by_score[self.members], by_score[~self.members] = by_positive, by_negative
         if self._sigmoid is not None:
             by_score = by_score * self._sigmoid.value * self._sigmoid.rest
         return PairMean(value, by_score[self._own])
 
-    def _blocks(self) -> Iterator[_Block]:
-        if self._single is not None:
-            yield self._single
-            return
-        if self.n_positive == 0 or self.n_negative == 0:
-            return
-        height = max(1, _BLOCK_PAIRS // self.n_negative)
+    def _blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Yield rows with their margins, shape (rows, n-)."""
+        height = max(1, surrogates.BLOCK_PAIRS // self.n_negative)
         for top in range(0, self.n_positive, height):
             rows = slice(top, min(top + height, self.n_positive))
-            margins = self._positive[rows, None] - self._negative[None, :]
-            block = _Block(rows, *self._surrogate.value_and_slope(margins))
-            if height >= self.n_positive:
-                self._single = block
-            yield block
+            yield rows, self._positive[rows, None] - self._negative[None, :]
 
 
 def check_num_examples(num_examples: int | None) -> int:

@@ -121,7 +121,7 @@ class KLTPAUCLoss(nn.Module):
             everyone, _ = gather_columns(indices, self.across_processes)
             rows = everyone[pairs.members]
         if pairs.n_positive == 0 or pairs.n_negative == 0:
-            return pairs.weighted_mean(lambda _, loss: torch.zeros_like(loss))
+            return pairs.without_pairs()
         batch_log_u = pairs.row_values(lambda _, loss: _log_mean_exp(loss / self.lam))
         log_u = batch_log_u if rows is None else _average(self.log_u[rows].to(z), batch_log_u, self.inner_rate)
         log_power = log_u * (self.lam / self.tau)
@@ -135,7 +135,7 @@ class KLTPAUCLoss(nn.Module):
         # are softmaxes: nothing overflows, and a loss of 1e8 loses no digits of a weight.
         correction = torch.exp(batch_log_u - log_u + batch_log_w - log_w)
         row_weight = torch.softmax(log_power, 0) * correction * (pairs.n_positive * pairs.n_negative)
-        return pairs.weighted_mean(lambda r, loss: torch.softmax(loss / self.lam, 1) * row_weight[r, None])
+        return pairs.weighted_mean(row_weight, lambda _, loss: torch.softmax(loss / self.lam, 1))
 
     def extra_repr(self) -> str:
         return (

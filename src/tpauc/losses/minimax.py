@@ -18,6 +18,7 @@ uses the moments of the hardness, ``R = P2 N0 + 2 P1 N1 + P0 N2``: three product
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import torch
@@ -116,7 +117,23 @@ class _Game(NamedTuple):
     scores_from_hardness: torch.Tensor
 
 
-class MinimaxTPAUCLoss(nn.Module):
+class SaddleLoss(nn.Module, ABC):
+    """A loss with variables of its own, which `descent_ascent` moves towards a saddle."""
+
+    @abstractmethod
+    def descent_variables(self) -> list[nn.Parameter]:
+        """Return the variables in which the loss is minimised."""
+
+    @abstractmethod
+    def ascent_variables(self) -> list[nn.Parameter]:
+        """Return the variables in which the loss is maximised."""
+
+    @abstractmethod
+    def project(self) -> None:
+        """Project all variables onto their ranges."""
+
+
+class MinimaxTPAUCLoss(SaddleLoss):
     """The saddle function of Theorem 1: a loss for `descent_ascent` that is a sum over examples.
 
     ``a`` (descent) and ``b`` (ascent) are parameters of the loss: they are in its ``state_dict``, and an optimiser must
@@ -172,6 +189,12 @@ class MinimaxTPAUCLoss(nn.Module):
         self._games: dict[tuple[torch.device, torch.dtype], _Game] = {}
         self.a, self.b = (nn.Parameter(torch.zeros(len(player.upper))) for player in self._players)
         self.register_buffer("started", torch.tensor(self.start == "zero"))
+
+    def descent_variables(self) -> list[nn.Parameter]:
+        return [self.a]
+
+    def ascent_variables(self) -> list[nn.Parameter]:
+        return [self.b]
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the saddle function at the current ``a`` and ``b``, a tensor of shape (), at least float32."""
@@ -265,7 +288,7 @@ def _moment_bounds(positive: WeightingFunction, negative: WeightingFunction) -> 
 
 def descent_ascent(
     model: nn.Module,
-    loss: MinimaxTPAUCLoss,
+    loss: SaddleLoss,
     *,
     lr: float,
     dual_lr: float | tuple[float, float],
@@ -275,6 +298,7 @@ def descent_ascent(
 ) -> torch.optim.Optimizer:
     """Return Algorithm 1 as one `torch.optim.SGD`: descent for the model and ``a``, ascent for ``b``, then projection.
 
+    ``a`` and ``b`` stand for the descent and the ascent variables of the loss.
     Momentum and weight decay apply to the model only. As an ordinary optimiser it works with schedulers, gradient
     clipping, checkpoints, Lightning and DistributedDataParallel. A scheduler that cycles momentum would also change the
     momentum of ``a`` and ``b``: use ``OneCycleLR(..., cycle_momentum=False)``.
@@ -283,8 +307,8 @@ def descent_ascent(
     ----------
     model : nn.Module
         The model, or its DistributedDataParallel wrapper; it may hold the loss as a part of itself.
-    loss : MinimaxTPAUCLoss
-        The loss whose ``a`` and ``b`` are updated.
+    loss : MinimaxTPAUCLoss or InstanceWiseTPAUCLoss
+        The loss whose variables are updated.
     lr : float
         Step size of the model, the paper's ``eta_1``.
     dual_lr : float or (float, float)
@@ -304,16 +328,17 @@ def descent_ascent(
     ...     optimizer.step()
     """
     check_trainable(check_module(model, "model"))
-    if not isinstance(loss, MinimaxTPAUCLoss):
-        raise TypeError(f"loss must be a MinimaxTPAUCLoss, got {type(loss).__name__}")
-    own = [parameter for parameter in model.parameters() if parameter is not loss.a and parameter is not loss.b]
+    if not isinstance(loss, SaddleLoss):
+        raise TypeError(f"loss must be a MinimaxTPAUCLoss or InstanceWiseTPAUCLoss, got {type(loss).__name__}")
+    descent, ascent = loss.descent_variables(), loss.ascent_variables()
+    variables = {id(variable) for variable in (*descent, *ascent)}
     a_lr, b_lr = _step_sizes(dual_lr)
     momentum = check_non_negative(momentum, "momentum")
     plain: dict[str, Any] = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0}
     groups: list[dict[str, Any]] = [
-        {"params": [parameter for parameter in own if parameter.requires_grad]},
-        {"params": [loss.a], "lr": a_lr, **plain},
-        {"params": [loss.b], "lr": b_lr, "maximize": True, **plain},
+        {"params": [p for p in model.parameters() if p.requires_grad and id(p) not in variables]},
+        {"params": descent, "lr": a_lr, **plain},
+        {"params": ascent, "lr": b_lr, "maximize": True, **plain},
     ]
     optimizer = torch.optim.SGD(
         groups,

@@ -16,6 +16,7 @@ in every logit:
 | `Hinge` | max(0, m - t) | moments if always active, else sorting | O(n) / O(n log n) |
 | `SquaredHinge` | max(0, m - t)^2 | as `Hinge` | as `Hinge` |
 | `Logistic` | log(1 + exp(-t)) | blocks of pairs | O(n+ n-), bounded memory |
+| `Sigmoid` | 1 / (1 + exp(t)) | blocks of pairs | as `Logistic` |
 | `FromCallable` | the user's | blocks of pairs | as `Logistic` |
 
 For the square on sigmoid scores, with ``P_k = mean over positives of w x^k`` and ``N_k`` likewise,
@@ -47,7 +48,7 @@ from tpauc.losses._moments import (
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.duality import derivatives
 
-_BLOCK_PAIRS = 1 << 20  # pairs in memory at once: 8 MB per matrix in float64
+BLOCK_PAIRS = 1 << 17  # pairs in memory at once: a few such matrices fit into a processor's cache
 
 
 class Surrogate(ABC):
@@ -65,10 +66,6 @@ class Surrogate(ABC):
         """Return ``l(t)`` and ``l'(t)``, elementwise, by default through automatic differentiation."""
         with torch.no_grad():
             value = self(t)
-        if value.shape != t.shape:
-            raise ValueError(
-                f"surrogate must be elementwise: given shape {tuple(t.shape)}, it returned {tuple(value.shape)}"
-            )
         (slope,) = derivatives(self, t, order=1)
         return value, slope
 
@@ -137,13 +134,7 @@ class _Side(NamedTuple):
 
     x: torch.Tensor
     weight: torch.Tensor
-    divisor: torch.Tensor | int
-
-    @classmethod
-    def of(cls, x: torch.Tensor, weight: torch.Tensor, *, normalize: bool) -> _Side:
-        """Return the examples of a class that is not empty, given the weights before division."""
-        divisor = weight.sum() if normalize else weight.numel()
-        return cls(x, weight / divisor, divisor)
+    divisor: torch.Tensor
 
 
 class _PairSums(NamedTuple):
@@ -162,22 +153,26 @@ class _GatheredSurrogate(Surrogate):
 
     def pair_mean(self, batch: Batch) -> PairMean:
         everyone, own = gather_columns(torch.stack((batch.x, batch.weights.value, batch.y)), batch.across_processes)
-        members = everyone[2] > 0.5
-        by_x, by_weight = torch.zeros_like(everyone[0]), torch.zeros_like(everyone[0])
+        x, weight, y = everyone
+        by_x, by_weight = torch.zeros_like(x), torch.zeros_like(x)
         value = everyone.new_zeros(())
-        if members.any() and not members.all():
+        places = [y > 0.5, y < 0.5]
+        divisors = [weight[place].sum() if batch.normalize else place.sum().clamp_min(1) for place in places]
+        if batch.weights.slope() is None:  # constant weights: an example of weight 0 changes nothing
+            places = [place & (weight != 0.0) for place in places]
+        if all(place.any() for place in places):
             positive, negative = (
-                _Side.of(everyone[0][chosen], everyone[1][chosen], normalize=batch.normalize)
-                for chosen in (members, ~members)
+                _Side(x[place], weight[place] / divisor, divisor)
+                for place, divisor in zip(places, divisors, strict=True)
             )
             of_positives, of_negatives = self._pair_sums(positive, negative, batch.offset)
             value = positive.weight @ of_positives.loss
             # d/dw_i of sum_i w_i l_i / sum_i w_i is (l_i - mean) / sum_i w_i.
             mean = value if batch.normalize else 0.0
-            by_x[members] = -positive.weight * of_positives.slope
-            by_weight[members] = (mean - of_positives.loss) / positive.divisor
-            by_x[~members] = negative.weight * of_negatives.slope
-            by_weight[~members] = (of_negatives.loss - mean) / negative.divisor
+            by_x[places[0]] = -positive.weight * of_positives.slope
+            by_weight[places[0]] = (mean - of_positives.loss) / positive.divisor
+            by_x[places[1]] = negative.weight * of_negatives.slope
+            by_weight[places[1]] = (of_negatives.loss - mean) / negative.divisor
         return PairMean(value, batch.chain_rule(by_x[own], by_weight[own]))
 
 
@@ -268,8 +263,8 @@ class _BlockSurrogate(_GatheredSurrogate):
     def _pair_sums(self, positive: _Side, negative: _Side, offset: float) -> tuple[_PairSums, _PairSums]:
         of_positives = _PairSums(torch.zeros_like(positive.x), torch.zeros_like(positive.x))
         of_negatives = _PairSums(torch.zeros_like(negative.x), torch.zeros_like(negative.x))
-        width = min(negative.x.numel(), _BLOCK_PAIRS)
-        height = max(1, _BLOCK_PAIRS // width)
+        width = min(negative.x.numel(), BLOCK_PAIRS)
+        height = max(1, BLOCK_PAIRS // width)
         for top in range(0, positive.x.numel(), height):
             rows = slice(top, top + height)
             for left in range(0, negative.x.numel(), width):
@@ -302,6 +297,24 @@ class Logistic(_BlockSurrogate):
 
 
 @dataclass(frozen=True)
+class Sigmoid(_BlockSurrogate):
+    """``l(t) = 1 / (1 + exp(t))``, a smooth count of wrong pairs: bounded and not convex, usually on logits.
+
+    Examples
+    --------
+    >>> Sigmoid()(torch.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.2689])
+    """
+
+    def __call__(self, t: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(-t)
+
+    def value_and_slope(self, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        value = torch.sigmoid(-t)
+        return value, -value * torch.sigmoid(t)
+
+
+@dataclass(frozen=True)
 class FromCallable(_BlockSurrogate):
     """A user's pair loss: a differentiable elementwise function of the margin ``t``.
 
@@ -314,13 +327,19 @@ class FromCallable(_BlockSurrogate):
     function: Callable[[torch.Tensor], torch.Tensor]
 
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
-        return self.function(t)
+        value = self.function(t)
+        if value.shape != t.shape:
+            raise ValueError(
+                f"surrogate must be elementwise: given shape {tuple(t.shape)}, it returned {tuple(value.shape)}"
+            )
+        return value
 
 
 SURROGATES: dict[str, Surrogate] = {
     "square": Square(),
     "exponential": ExponentialPair(),
     "logistic": Logistic(),
+    "sigmoid": Sigmoid(),
     "hinge": Hinge(),
     "squared_hinge": SquaredHinge(),
 }

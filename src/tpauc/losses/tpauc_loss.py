@@ -51,7 +51,7 @@ class TPAUCLoss(nn.Module):
     negative_weighting : Weighting or callable, optional
         ``psi`` of the negatives. ``TPAUCLoss(Uniform(), Polynomial(3.0))`` is the one-way partial AUC.
     surrogate : str, Surrogate or callable, default="square"
-        Pair loss ``l``: "square", "exponential", "logistic", "hinge", "squared_hinge", an object such as
+        Pair loss ``l``: "square", "exponential", "logistic", "sigmoid", "hinge", "squared_hinge", an object such as
         ``Hinge(margin=0.5)``, or an elementwise function of the margin.
     scores : {"sigmoid", "logit"}, default="sigmoid"
         Margins are differences of sigmoid scores, as in the paper, or of logits.

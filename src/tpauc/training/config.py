@@ -54,11 +54,11 @@ class TrainConfig:
         only on the share ``alpha`` of the positives with the lowest scores. They are selected before every epoch, as
         in the paper's truncated baselines.
     optimizer : {"sgd", "adam", "adamw", "minimax"}, default="sgd"
-        "minimax" is descent-ascent with momentum; `MinimaxTPAUCLoss` needs it.
+        "minimax" is descent-ascent with momentum; `MinimaxTPAUCLoss` and `InstanceWiseTPAUCLoss` need it.
     lr : float, default=1e-3
         Learning rate of the model.
     dual_lr : float, optional
-        Learning rate of the variables ``a`` (descent) and ``b`` (ascent) of `MinimaxTPAUCLoss`; ``lr`` by default.
+        Learning rate of the variables of the loss, ``a`` (descent) and ``b`` (ascent); ``lr`` by default.
     momentum, nesterov : float, bool, default=0.9, True
         Momentum of "sgd" and "minimax", and whether it is Nesterov's.
     weight_decay : float, default=1e-5

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from tpauc._validation import BoolArray, import_extra
-from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
+from tpauc.losses.minimax import SaddleLoss, descent_ascent
 from tpauc.losses.tpauc_loss import SquareAUCLoss, WarmUp
 from tpauc.samplers import HardExampleSampler, StratifiedBatchSampler
 from tpauc.training.config import TrainConfig
@@ -70,20 +70,23 @@ def make_optimizer(model: nn.Module, loss: nn.Module, config: TrainConfig) -> to
     >>> type(make_optimizer(nn.Linear(2, 1), SquareAUCLoss(), config)).__name__
     'Adam'
     """
-    minimax = [module for module in loss.modules() if isinstance(module, MinimaxTPAUCLoss)]
-    if config.optimizer == "minimax" and len(minimax) != 1:
-        raise ValueError(f"optimizer='minimax' needs a MinimaxTPAUCLoss, found {len(minimax)} in loss")
-    if config.optimizer != "minimax" and minimax:
-        raise ValueError(f"a MinimaxTPAUCLoss needs optimizer='minimax', got {config.optimizer!r}")
+    saddles = [module for module in loss.modules() if isinstance(module, SaddleLoss)]
+    if config.optimizer == "minimax" and len(saddles) != 1:
+        raise ValueError(
+            f"optimizer='minimax' needs a MinimaxTPAUCLoss or an InstanceWiseTPAUCLoss, found {len(saddles)} in loss"
+        )
+    if config.optimizer != "minimax" and saddles:
+        name = type(saddles[0]).__name__
+        raise ValueError(f"loss has a {name}, which needs optimizer='minimax', got {config.optimizer!r}")
     loss_parameters = [name for name, _ in loss.named_parameters()]
-    if not minimax and loss_parameters:
+    if not saddles and loss_parameters:
         raise ValueError(f"loss has parameters that no optimizer here would move: {', '.join(loss_parameters)}")
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     common: dict[str, Any] = {"lr": config.lr, "weight_decay": config.weight_decay}
     momentum: dict[str, Any] = {"momentum": config.momentum, "nesterov": config.nesterov}
     if config.optimizer == "minimax":
         dual_lr = config.lr if config.dual_lr is None else config.dual_lr
-        return descent_ascent(model, minimax[0], dual_lr=dual_lr, **common, **momentum)
+        return descent_ascent(model, saddles[0], dual_lr=dual_lr, **common, **momentum)
     if config.optimizer == "sgd":
         return torch.optim.SGD(parameters, **common, **momentum)
     if config.optimizer == "adam":
