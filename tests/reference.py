@@ -74,5 +74,32 @@ def weighted_tpauc(y, s, w, alpha, beta, ties="half"):
     return float(won / (sum(u for _, u in positives) * sum(v for _, v in negatives)))
 
 
+def weighted_opauc(y, s, w, min_fpr, beta, ties="half"):
+    """OPAUC between two rates, from the exact weight of each negative inside either of them."""
+    rows = [(score, Fraction(float(weight)), label) for score, weight, label in zip(s, w, y, strict=True)]
+    positives = [(score, weight) for score, weight, label in rows if label > 0]
+    negatives = sorted(((score, weight) for score, weight, label in rows if label <= 0), reverse=True)
+    whole = all(weight.denominator == 1 for _, weight, _ in rows)
+    last, first = (weighted_selection(negatives, share, whole) for share in (beta, min_fpr))
+    between = [(score, up_to - before) for (score, up_to), (_, before) in zip(last, first, strict=True)]
+    won = sum(u * v * Fraction(pair_credit(p, n, ties)) for p, u in positives for n, v in between)
+    return float(won / (sum(u for _, u in positives) * sum(v for _, v in between)))
+
+
+def weighted_tpr_dependent_opauc(y, s, w, alpha, beta, ties="half"):
+    """Return the normalised area; the lowest easy positive is the first with weight that is not inside."""
+    rows = [(score, Fraction(float(weight)), label) for score, weight, label in zip(s, w, y, strict=True)]
+    positives = sorted((score, weight) for score, weight, label in rows if label > 0)
+    negatives = sorted(((score, weight) for score, weight, label in rows if label <= 0), reverse=True)
+    whole = all(weight.denominator == 1 for _, weight, _ in rows)
+    hard, inside = weighted_selection(positives, alpha, whole), weighted_selection(negatives, beta, whole)
+    easy = [(p, weight - u) for (p, weight), (_, u) in zip(positives, hard, strict=True) if weight > u]
+    won = sum(u * v * Fraction(pair_credit(p, n, ties)) for p, u in hard for n, v in inside)
+    if easy:
+        left = sum(u for _, u in easy)
+        won += left * sum(v * Fraction(pair_credit(easy[0][0], n, ties)) for n, v in inside)
+    return float(won / (sum(u for _, u in positives) * sum(v for _, v in inside)))
+
+
 def repeated(values, counts):
     return np.repeat(np.asarray(values), np.asarray(counts))

@@ -282,6 +282,27 @@ def test_whole_weights_are_repeated_rows(sample, alpha, beta, ties, data):
     assert_same(tpauc_score(y, s, sample_weight=weight, **kwargs), reference.weighted_tpauc(y, s, weight, **kwargs))
 
 
+@given(sample=samples(), alpha=SHARE, beta=SHARE, part=st.integers(0, 7), ties=RULE, data=st.data())
+@settings(deadline=None, max_examples=60)
+def test_whole_weights_are_repeated_rows_to_the_last_bit(sample, alpha, beta, part, ties, data):
+    y, s = sample
+    weight = np.array(data.draw(st.lists(st.integers(0, 3), min_size=y.size, max_size=y.size)))
+    repeated = reference.repeated(y, weight), reference.repeated(s, weight)
+    n_negative = int((repeated[0] == 0).sum())
+    assume(reference.hard_count((repeated[0] == 1).sum(), alpha) and n_negative)
+    min_fpr = beta * part / 8
+    assume(reference.hard_count(n_negative, min_fpr) < reference.hard_count(n_negative, beta))
+    for metric in (
+        partial(tpauc_score, alpha=alpha, beta=beta),
+        partial(tpr_dependent_opauc, alpha=alpha, beta=beta),
+        partial(tpr_dependent_opauc, alpha=alpha, beta=beta, normalize=False),
+        partial(opauc_score, beta=beta, min_fpr=min_fpr),
+        partial(opauc_score, beta=beta, min_fpr=min_fpr, normalize=False),
+        auc_score,
+    ):
+        assert metric(y, s, ties=ties, sample_weight=weight) == metric(*repeated, ties=ties)
+
+
 def test_weights_of_one_change_nothing():
     for normalize in (True, False):
         kwargs = {"alpha": 0.6, "beta": 0.8, "normalize": normalize}
@@ -300,6 +321,12 @@ def test_fractional_weights_equal_the_plain_loops(sample, alpha, beta, ties, dat
     weight[np.flatnonzero(y == 1)[0]], weight[np.flatnonzero(y == 0)[0]] = 0.7, 1.3
     expected = reference.weighted_tpauc(y, s, weight, alpha, beta, ties)
     assert_same(tpauc_score(y, s, alpha=alpha, beta=beta, ties=ties, sample_weight=weight), expected)
+    expected = reference.weighted_tpr_dependent_opauc(y, s, weight, alpha, beta, ties)
+    assert_same(tpr_dependent_opauc(y, s, alpha=alpha, beta=beta, ties=ties, sample_weight=weight), expected)
+    expected = reference.weighted_opauc(y, s, weight, beta / 4, beta, ties)
+    assert_same(opauc_score(y, s, min_fpr=beta / 4, beta=beta, ties=ties, sample_weight=weight), expected)
+    expected = reference.weighted_tpauc(y, s, weight, 1.0, 1.0, ties)
+    assert_same(auc_score(y, s, ties=ties, sample_weight=weight), expected)
 
 
 @given(
@@ -357,6 +384,11 @@ def test_whole_weights_do_not_cut_an_example():
     assert tpauc_score(y, s, alpha=0.5, beta=1, sample_weight=[1, 2, 1]) == 0.0
     # The same weights times 0.3 are no counts: a third of the selected weight is of the positive 3.
     assert_same(tpauc_score(y, s, alpha=0.5, beta=1, sample_weight=[0.3, 0.6, 0.3]), 1 / 3)
+
+
+def test_so_many_repeated_rows_that_their_pairs_overflow():
+    weight = np.array([2.0**50, 2.0**51, 2.0**51, 2.0**50])
+    assert auc_score([1, 1, 0, 0], [1, 3, 2, 0], sample_weight=weight) == 1 - (1 / 3) * (2 / 3)
 
 
 def test_weights_too_large_to_count_are_still_weights():
@@ -470,10 +502,10 @@ def test_huge_finite_scores_are_fine():
 # ----------------------------------------------------------------------------------------------------------- mistakes
 
 METRICS = {
-    "tpauc_score": lambda y, s: tpauc_score(y, s, alpha=0.5, beta=0.5),
-    "opauc_score": lambda y, s: opauc_score(y, s, beta=0.5),
+    "tpauc_score": partial(tpauc_score, alpha=0.5, beta=0.5),
+    "opauc_score": partial(opauc_score, beta=0.5),
     "auc_score": auc_score,
-    "tpr_dependent_opauc": lambda y, s: tpr_dependent_opauc(y, s, alpha=0.5, beta=0.5),
+    "tpr_dependent_opauc": partial(tpr_dependent_opauc, alpha=0.5, beta=0.5),
 }
 
 
@@ -516,9 +548,32 @@ def test_bad_data_are_named(metric, y, s, message):
         (["1"] * 4, "sample_weight must hold real numbers"),
     ],
 )
-def test_bad_weights_are_named(weight, message):
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
+def test_bad_weights_are_named(metric, weight, message):
     with pytest.raises(ValueError, match=message):
-        tpauc_score([1, 1, 0, 0], [1, 2, 3, 4], alpha=0.5, beta=0.5, sample_weight=weight)
+        metric([1, 1, 0, 0], [1, 2, 3, 4], sample_weight=weight)
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
+def test_the_positive_label_may_be_named(metric):
+    expected = metric(Y, SCORE)
+    names = np.where(Y == 1, "fraud", "ok")
+    assert metric(names, SCORE, pos_label="fraud") == expected
+    assert metric(names.astype(object), SCORE, pos_label="fraud") == expected
+    assert metric(names, -SCORE, pos_label="ok") == metric(1 - Y, -SCORE)
+    assert metric(np.where(Y == 1, 4, 2), SCORE, pos_label=4) == expected
+    assert metric(1 - Y, SCORE, pos_label=0) == expected
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
+def test_labels_that_need_a_name_say_so(metric):
+    names = np.where(Y == 1, "fraud", "ok")
+    with pytest.raises(ValueError, match=r"of 'fraud' and 'ok' name the positive label, pos_label='fraud' or pos_lab"):
+        metric(names, SCORE)
+    with pytest.raises(ValueError, match=r"of 2 and 4 name the positive label, pos_label=2 or pos_label=4"):
+        metric(np.where(Y == 1, 4, 2), SCORE)
+    with pytest.raises(ValueError, match=r"pos_label='Fraud' is not among the labels of y_true, which are 'fraud', "):
+        metric(names, SCORE, pos_label="Fraud")
 
 
 def test_a_region_that_selects_nobody_says_how_many_are_needed():

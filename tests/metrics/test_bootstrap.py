@@ -118,7 +118,7 @@ def test_resamples_have_the_distribution_of_a_plain_loop():
 
 
 def always_in_groups(monkeypatch):
-    monkeypatch.setattr(resampling, "_ROWS_PER_GROUP", 0)
+    monkeypatch.setattr(resampling, "ROWS_PER_GROUP", 0)
 
 
 @given(sample=samples(n_models=2), alpha=SHARE, beta=SHARE, seed=SEED)
@@ -189,7 +189,7 @@ def test_groups_have_the_distribution_of_rows(kind, monkeypatch):
 def test_few_positives_are_drawn_among_groups(n_positive, monkeypatch):
     y, s = binormal(np.random.default_rng(1), n_positive, 3000, 1.3)
     drawn = []
-    monkeypatch.setattr(resampling, "_blocks", lambda n, rows: drawn.append(rows) or iter([slice(0, n)]))
+    monkeypatch.setattr(resampling, "resample_blocks", lambda n, rows: drawn.append(rows) or iter([slice(0, n)]))
     resampling.two_sided_resamples(np.random.default_rng(0), y, s, Region(0.5, 0.5), 2)
     resampling.paired_resamples(np.random.default_rng(0), y, (s, -s), Region(0.5, 0.5), 2)
     few = n_positive == 3
@@ -206,7 +206,7 @@ def test_resamples_that_need_easier_positives_draw_rows_one_by_one(monkeypatch):
 
 @pytest.mark.parametrize(("n_resamples", "drawn"), [(1, 1), (2000, 10**9), (2000, 7), (5, resampling._BLOCK // 2)])
 def test_blocks_cover_all_resamples_once_within_bounds(n_resamples, drawn):
-    blocks = list(resampling._blocks(n_resamples, drawn))
+    blocks = list(resampling.resample_blocks(n_resamples, drawn))
     assert [i for block in blocks for i in range(n_resamples)[block]] == list(range(n_resamples))
     assert all(
         block.stop - block.start == 1 or (block.stop - block.start) * drawn <= resampling._BLOCK for block in blocks

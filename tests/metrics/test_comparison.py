@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 
 from scored_samples import SEED, SHARE, assert_rate, binormal, samples, shift_for
-from tpauc.metrics import comparison as comparisons
 from tpauc.metrics._delong import row_influences
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.comparison import compare_tpauc
@@ -59,12 +58,6 @@ def test_influence_is_the_derivative_by_the_weight_of_a_row():
         # The step bends the slope by its own size, and rounding adds 1e-16 / step.
         assert slope == pytest.approx(influence[row], abs=1e-6)
     assert np.ptp(influence) > 0.01
-
-
-def test_effective_number_counts_equal_influences():
-    assert comparisons._effective_number(np.array([0.0, 2.0, -2.0, 2.0])) == pytest.approx(3.0)
-    assert 1.0 < comparisons._effective_number(np.array([1.0, 0.1, 0.1])) < 1.1
-    assert comparisons._effective_number(np.zeros(3)) == math.inf
 
 
 def test_comparison_finds_a_difference():

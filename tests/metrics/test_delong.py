@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.stats import t as student
 
 import reference
-from tpauc.metrics._delong import influences, row_influences
+from tpauc.metrics._delong import (
+    Moments,
+    contributions,
+    influences,
+    quantile,
+    row_influences,
+    two_sided_p_value,
+    units_inside,
+    weighted_influences,
+)
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.comparison import compare_tpauc
 from tpauc.metrics.intervals import tpauc_interval
@@ -53,12 +63,23 @@ def plain_variance(*classes):
     )
 
 
+def plain_quantile(*classes):
+    """Student's quantile at 97.5 %; its degrees of freedom are the effective number of rows that decide."""
+    second = fourth = 0.0
+    for values in classes:
+        mean, factor = math.fsum(values) / len(values), len(values) / (len(values) - 1)
+        second += math.fsum(factor * (x - mean) ** 2 for x in values)
+        fourth += math.fsum((factor * (x - mean) ** 2) ** 2 for x in values)
+    return student.ppf(0.975, max(second**2 / fourth, 1.0)) if fourth > 0 else student.ppf(0.975, math.inf)
+
+
 def half_width_in_logits(interval):
     return (math.log(interval.high / (1 - interval.high)) - math.log(interval.low / (1 - interval.low))) / 2
 
 
 def expected_half_width(y, s, region, estimate):
-    return 1.959963984540054 * math.sqrt(plain_variance(*plain_influences(y, s, region))) / (estimate * (1 - estimate))
+    found = plain_influences(y, s, region)
+    return plain_quantile(*found) * math.sqrt(plain_variance(*found)) / (estimate * (1 - estimate))
 
 
 # --------------------------------------------------------------------------------------------------------- one model
@@ -102,7 +123,8 @@ def test_the_auc_has_the_variance_of_delong():
     v01 = [np.mean([reference.pair_credit(p, n, "half") for p in positives]) for n in negatives]
     delong = np.var(v10, ddof=1) / len(v10) + np.var(v01, ddof=1) / len(v01)
     interval = interval_of(y, s, WHOLE)
-    width = 1.959963984540054 * math.sqrt(delong) / (interval.estimate * (1 - interval.estimate))
+    width = math.sqrt(delong) / (interval.estimate * (1 - interval.estimate))
+    width *= plain_quantile(*plain_influences(y, s, WHOLE))
     assert half_width_in_logits(interval) == pytest.approx(width, rel=1e-10)
 
 
@@ -206,11 +228,14 @@ def test_the_difference_is_that_of_the_definition(region, rounded):
     found = difference_of(y, a, b, region)
     difference = reference.tpauc(y, a, region.alpha, region.beta) - reference.tpauc(y, b, region.alpha, region.beta)
     pairs = zip(plain_influences(y, a, region), plain_influences(y, b, region), strict=True)
-    deviation = math.sqrt(plain_variance(*([x - z for x, z in zip(*pair, strict=True)] for pair in pairs)))
+    differences = [[x - z for x, z in zip(*pair, strict=True)] for pair in pairs]
+    deviation, quantile = math.sqrt(plain_variance(*differences)), plain_quantile(*differences)
     assert found.difference == pytest.approx(difference, rel=1e-10)
-    assert found.high - found.difference == pytest.approx(1.959963984540054 * deviation, rel=1e-10)
-    assert found.difference - found.low == pytest.approx(1.959963984540054 * deviation, rel=1e-10)
-    assert found.p_value == pytest.approx(math.erfc(abs(difference) / deviation / math.sqrt(2)), rel=1e-8)
+    assert found.high - found.difference == pytest.approx(quantile * deviation, rel=1e-10)
+    assert found.difference - found.low == pytest.approx(quantile * deviation, rel=1e-10)
+    n_deciding = Moments.of(*contributions(row_influences(y, a, region) - row_influences(y, b, region), y))
+    tail = student.sf(abs(difference) / deviation, n_deciding.effective_number)
+    assert found.p_value == pytest.approx(2 * tail, rel=1e-8)
 
 
 def test_the_difference_is_that_of_the_bootstrap_for_many_rows():
@@ -243,3 +268,130 @@ def test_swapping_the_models_turns_the_sign():
     one, other = difference_of(y, a, b, WHOLE), difference_of(y, b, a, WHOLE)
     assert (one.difference, one.p_value) == (-other.difference, other.p_value)
     assert (one.low, one.high) == pytest.approx((-other.high, -other.low), rel=1e-12)
+
+
+# --------------------------------------------------------------------------------------------------- weights and groups
+
+
+def test_effective_number_counts_equal_contributions():
+    assert Moments.of(np.array([0.0, 2.0, -2.0, 2.0])).effective_number == pytest.approx(3.0)
+    assert 1.0 < Moments.of(np.array([1.0, 0.1, 0.1])).effective_number < 1.1
+    assert Moments.of(np.zeros(3)).effective_number == math.inf
+    assert Moments.of(np.array([2.0, 1.0]), np.array([3.0, 0.0])).effective_number == pytest.approx(3.0)
+
+
+def test_quantiles_and_p_values_are_those_of_students_distribution():
+    for n in (1.0, 7.5, 200.0, math.inf):
+        assert quantile(0.9, n) == pytest.approx(student.ppf(0.95, n), rel=1e-10)
+        assert two_sided_p_value(2.5, n) == pytest.approx(2 * student.sf(2.5, n), rel=1e-10)
+
+
+@given(labelled, st.sampled_from(REGIONS[:4]))
+@settings(deadline=None, max_examples=60)
+def test_weights_of_one_have_the_influences_of_rows(rows, region):
+    y, s = np.array([label for label, _ in rows]), np.array([float(score) for _, score in rows])
+    assume(y.sum() >= 4 and (~y).sum() >= 4)
+    found = weighted_influences(y, s, np.ones(y.size), region)
+    np.testing.assert_allclose(found.influence, row_influences(y, s, region), rtol=1e-10, atol=1e-14)
+    for side, share in ((y, region.alpha), (~y, region.beta)):
+        assert units_inside(found.inside[side], None, True) == reference.hard_count(int(side.sum()), share)
+
+
+def test_weighted_influence_is_the_derivative_by_the_weight_of_a_row():
+    y, s = normal_scores(60)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=60)
+    region = Region(0.5, 0.4)
+    influence, inside = weighted_influences(y, s, weight, region)
+    assert inside[y].sum() == pytest.approx(0.5 * weight[y].sum())
+    score = tpauc_score(y, s, alpha=0.5, beta=0.4, sample_weight=weight)
+    for row in range(60):
+        changed = weight + 1e-6 * (np.arange(60) == row)
+        slope = (tpauc_score(y, s, alpha=0.5, beta=0.4, sample_weight=changed) - score) / 1e-6
+        assert slope == pytest.approx(influence[row], abs=1e-6)  # rounding adds 1e-16 / step
+    assert np.ptp(influence) > 0.01
+    assert weight[y] @ influence[y] == pytest.approx(0.0, abs=1e-12)
+
+
+def numbers(found):
+    return {name: value for name, value in vars(found).items() if name != "method"}
+
+
+@pytest.mark.parametrize("region", REGIONS)
+def test_every_row_in_a_group_of_its_own_changes_nothing(region):
+    y, s = normal_scores(300)
+    s = s.round(1)
+    other = s + np.random.default_rng(5).normal(size=300).round(1)
+    groups = np.random.default_rng(1).permutation(300)
+    for call in (
+        lambda **options: interval_of(y, s, region, **options),
+        lambda **options: compare_tpauc(y, s, other, alpha=region.alpha, beta=region.beta, method="delong", **options),
+    ):
+        plain, grouped = call(), call(groups=groups)
+        assert numbers(grouped) == pytest.approx(numbers(plain), rel=1e-10)
+
+
+@pytest.mark.parametrize("region", REGIONS)
+@pytest.mark.parametrize("n_models", [1, 2])
+def test_the_variance_is_over_sums_of_groups(region, n_models):
+    y, s = normal_scores(240)
+    groups = np.random.default_rng(1).integers(40, size=240)
+    other = s + np.random.default_rng(5).normal(size=240)
+    found = [plain_influences(y, scores, region) for scores in (s, other)[:n_models]]
+    sums = dict.fromkeys(groups.tolist(), 0.0)
+    for label, of_models in zip((True, False), zip(*found, strict=True), strict=True):
+        rows = np.flatnonzero(y == label)
+        values = [of_models[0][i] - (of_models[1][i] if n_models == 2 else 0.0) for i in range(rows.size)]
+        mean = math.fsum(values) / len(values)
+        n_groups = len({groups[row] for row in rows})
+        for row, value in zip(rows, values, strict=True):
+            sums[groups[row]] += (value - mean) * math.sqrt(n_groups / (n_groups - 1))
+    variance = math.fsum(x**2 for x in sums.values())
+    reach = student.ppf(0.975, variance**2 / math.fsum(x**4 for x in sums.values())) * math.sqrt(variance)
+    if n_models == 1:
+        interval = interval_of(y, s, region, groups=groups)
+        expected = reach / (interval.estimate * (1 - interval.estimate))
+        assert half_width_in_logits(interval) == pytest.approx(expected, rel=1e-10)
+    else:
+        options = {"alpha": region.alpha, "beta": region.beta, "method": "delong"}
+        compared = compare_tpauc(y, s, other, **options, groups=groups)
+        assert compared.high - compared.difference == pytest.approx(reach, rel=1e-10)
+
+
+@pytest.mark.parametrize("region", REGIONS)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_whole_weights_are_repeated_rows(region, grouped):
+    y, s = normal_scores(200)
+    s = s.round(1)
+    other = s + np.random.default_rng(5).normal(size=200).round(1)
+    times = np.random.default_rng(2).integers(0, 4, size=200)
+    groups = np.random.default_rng(1).integers(60, size=200)
+    rows = np.repeat(np.arange(200), times)
+    options = {"alpha": region.alpha, "beta": region.beta, "method": "delong"}
+    by_weight, repeated = ({"groups": groups}, {"groups": groups[rows]}) if grouped else ({}, {})
+    found = tpauc_interval(y, s, **options, sample_weight=times, **by_weight)
+    expected = tpauc_interval(y[rows], s[rows], **options, **repeated)
+    assert found.estimate == expected.estimate
+    assert numbers(found) == pytest.approx(numbers(expected), rel=1e-12)
+    found = compare_tpauc(y, s, other, **options, sample_weight=times, **by_weight)
+    expected = compare_tpauc(y[rows], s[rows], other[rows], **options, **repeated)
+    assert found.difference == expected.difference
+    assert numbers(found) == pytest.approx(numbers(expected), rel=1e-9)
+
+
+def test_other_weights_multiply_the_influence_of_a_row():
+    y, s = normal_scores(300)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=300)
+    region = Region(0.5, 0.5)
+    interval = interval_of(y, s, region, sample_weight=weight)
+    assert interval.estimate == tpauc_score(y, s, alpha=0.5, beta=0.5, sample_weight=weight)
+    influence, inside = weighted_influences(y, s, weight, region)
+    parts = [weight[side] * influence[side] * math.sqrt(side.sum() / (side.sum() - 1)) for side in (y, ~y)]
+    squares = np.concatenate(parts) ** 2
+    reach = student.ppf(0.975, squares.sum() ** 2 / (squares**2).sum()) * math.sqrt(squares.sum())
+    expected = reach / (interval.estimate * (1 - interval.estimate))
+    assert half_width_in_logits(interval) == pytest.approx(expected, rel=1e-10)
+    # The scale of such weights does not matter, and they count as fewer rows than equal ones.
+    assert numbers(interval_of(y, s, region, sample_weight=weight / 7)) == pytest.approx(numbers(interval), rel=1e-9)
+    assert interval.hard_positives <= np.count_nonzero(inside[y])
+    equal = interval_of(y, s, region, sample_weight=np.full(300, 0.3))
+    assert equal.low == pytest.approx(interval_of(y, s, region).low, rel=1e-2)

@@ -155,25 +155,37 @@ def test_plain_percentiles_would_not_cover_the_truth():
 
 
 @pytest.mark.parametrize(
-    ("n_positive", "n_negative", "of_intervals", "of_comparison"),
+    ("drawn", "n_deciding", "chosen"),
     [
-        (100, 2_000, ["bootstrap"] * 3, "bootstrap"),
-        (2_000, 30_000, ["bootstrap", "bootstrap", "delong"], "delong"),
-        (2_000, 500_000, ["delong"] * 3, "delong"),
-        (490, 500_000, ["bootstrap", "delong", "delong"], "bootstrap"),  # 49 hard positives
-        (20, 500_000, ["bootstrap"] * 3, "bootstrap"),
+        (20_000, 49.0, "bootstrap"),
+        (20_000, 1e6, "bootstrap"),
+        (20_001, 50.0, "delong"),
+        (20_001, 49.0, "bootstrap"),
+        (200_000, 49.0, "bootstrap"),
+        (200_001, 49.0, "delong"),  # takes far too long
     ],
 )
-def test_auto_is_delong_where_resampling_takes_long_and_many_decide(
-    n_positive, n_negative, of_intervals, of_comparison
-):
-    y = np.arange(n_positive + n_negative) < n_positive
-    corner, options = Region(0.1, 0.05), IntervalOptions()
-    regions = corner, Region(1.0, corner.beta), Region(1.0, 1.0)
-    assert [options.chosen_method(y, region) for region in regions] == of_intervals
-    assert options.chosen_method(y, corner, drawn=2 * y.size) == of_comparison
+def test_auto_is_delong_where_resampling_takes_long_and_many_decide(drawn, n_deciding, chosen):
+    assert IntervalOptions().chosen_method(lambda: drawn, lambda: n_deciding) == chosen
+    assert IntervalOptions(n_resamples=1000).chosen_method(lambda: drawn, lambda: n_deciding) == (
+        "delong" if drawn > 40_000 and chosen == "delong" and n_deciding >= 50 else "bootstrap"
+    )
     for method in ("bootstrap", "delong"):
-        assert IntervalOptions(method=method).chosen_method(y, corner) == method
+        assert IntervalOptions(method=method).chosen_method(lambda: drawn, lambda: n_deciding) == method
+
+
+@pytest.mark.parametrize(
+    ("n_positive", "n_negative", "tpauc", "chosen"),
+    [
+        (200, 100_000, 0.9, "bootstrap"),  # few positives: negatives are drawn in groups
+        (8_000, 60_000, 0.5, "delong"),
+        (8_000, 60_000, 0.9999, "bootstrap"),  # hardly any of 2,400 hard positives loses a pair
+    ],
+)
+def test_few_rows_that_decide_are_resampled(monkeypatch, n_positive, n_negative, tpauc, chosen):
+    monkeypatch.setattr("tpauc.metrics.intervals._MOST_DRAWS", 50 * 20_000)
+    y, s = binormal(np.random.default_rng(0), n_positive, n_negative, shift_for(tpauc))
+    assert tpauc_interval(y, s, **CORNER, n_resamples=50, random_state=0).method == chosen
 
 
 @pytest.mark.parametrize(("most_draws", "chosen"), [(10**9, "bootstrap"), (0, "delong")])

@@ -26,6 +26,17 @@ def test_values_are_those_of_the_library(method):
     assert summary.point == operating_point(y, s, alpha=0.1, beta=0.05)
 
 
+def test_groups_widen_the_intervals_of_all_areas():
+    y, s = binormal(np.random.default_rng(0), 200, 2_000, 2.0)
+    groups = np.arange(y.size) % 700
+    options = {"method": "delong", "n_resamples": 99, "random_state": 0}
+    summary = summarise(y, s, CORNER, IntervalOptions(**options), groups=groups)
+    for name, region in REGIONS.items():
+        expected = tpauc_interval(y, s, alpha=region.alpha, beta=region.beta, **options, groups=groups)
+        assert getattr(summary, name) == expected
+    assert summary.point == operating_point(y, s, alpha=0.1, beta=0.05)
+
+
 def test_both_methods_may_meet_in_one_model(monkeypatch):
     y, s = binormal(np.random.default_rng(0), 600, 2_000, 2.0)
     monkeypatch.setattr("tpauc.metrics.intervals._MOST_DRAWS", 99 * 1_000)

@@ -35,7 +35,7 @@ IntArray = npt.NDArray[np.intp]
 
 # Numbers drawn at a time: what a block needs stays in a processor's cache and does not grow with the resamples.
 _BLOCK = 2**15
-_ROWS_PER_GROUP = 10  # drawing one group takes as long as drawing this many rows one by one
+ROWS_PER_GROUP = 10  # drawing one group takes as long as drawing this many rows one by one
 
 
 class _Levels(NamedTuple):
@@ -46,36 +46,58 @@ class _Levels(NamedTuple):
     negatives_not_below: IntArray
 
 
-def _levels_of(positive_scores: FloatArray, negative_scores: FloatArray) -> _Levels:
-    distinct, times = np.unique(positive_scores, return_counts=True)
-    ordered = np.sort(negative_scores)
+def _levels_of(
+    positive_scores: FloatArray,
+    negative_scores: FloatArray,
+    positive_times: IntArray | None = None,
+    negative_times: IntArray | None = None,
+) -> _Levels:
+    """Return the levels of rows, each of which may be there several times."""
+    distinct, row, times = np.unique(positive_scores, return_inverse=True, return_counts=True)
+    if positive_times is not None:
+        times = np.bincount(row.ravel(), weights=positive_times).astype(np.intp)
+    order = np.argsort(negative_scores)
+    ordered = negative_scores[order]
+    up_to = np.arange(ordered.size + 1)
+    if negative_times is not None:
+        np.cumsum(negative_times[order], out=up_to[1:])
     return _Levels(
         positives_up_to=np.cumsum(times),
-        negatives_above=ordered.size - np.searchsorted(ordered, distinct, side="right"),
-        negatives_not_below=ordered.size - np.searchsorted(ordered, distinct, side="left"),
+        negatives_above=up_to[-1] - up_to[np.searchsorted(ordered, distinct, side="right")],
+        negatives_not_below=up_to[-1] - up_to[np.searchsorted(ordered, distinct, side="left")],
     )
 
 
 def two_sided_resamples(
-    generator: np.random.Generator, positive: BoolArray, scores: FloatArray, region: Region, n_resamples: int
+    generator: np.random.Generator,
+    positive: BoolArray,
+    scores: FloatArray,
+    region: Region,
+    n_resamples: int,
+    times: IntArray | None = None,
 ) -> FloatArray:
     """Return TPAUCs of shape (2, n_resamples): with the hardest row of each class doubled, then with the easiest.
 
-    A resample draws the same places in both cases, so its second value is never below its first.
+    A resample draws the same places in both cases, so its second value is never below its first. Rows that are there
+    several ``times`` give the same as repeated rows.
     """
     positives, negatives = scores[positive], scores[~positive]
+    with_extra = [None if times is None else np.append(times[side], 1) for side in (positive, ~positive)]
     levels = [
-        _levels_of(np.append(positives, positives.min()), np.append(negatives, negatives.max())),
-        _levels_of(np.append(positives, positives.max()), np.append(negatives, negatives.min())),
+        _levels_of(np.append(positives, positives.min()), np.append(negatives, negatives.max()), *with_extra),
+        _levels_of(np.append(positives, positives.max()), np.append(negatives, negatives.min()), *with_extra),
     ]
-    sizes = positives.size + 1, negatives.size + 1
+    sizes = tuple(
+        rows.size + 1 if extra is None else int(extra.sum())
+        for rows, extra in zip((positives, negatives), with_extra, strict=True)
+    )
     selected = region.hard_positives(sizes[0]), region.hard_negatives(sizes[1])
     borders = np.unique(np.concatenate([negatives for side in levels for negatives in side[1:]]))
-    in_groups = _ROWS_PER_GROUP * borders.size < selected[1]
+    in_groups = ROWS_PER_GROUP * borders.size < selected[1]
     if in_groups:
         levels = [_with_borders(side, borders) for side in levels]
     values = np.empty((2, n_resamples))
-    for block in _blocks(n_resamples, selected[0] + (borders.size if in_groups else selected[1])):
+    for block in resample_blocks(n_resamples, selected[0] + (borders.size if in_groups else selected[1])):
         length = block.stop - block.start
         drawn_positives = _running_sum(_hardest_counts(generator, sizes[0], selected[0], length))
         if in_groups:
@@ -100,13 +122,13 @@ def paired_resamples(
     selected = region.hard_positives(n_positive), region.hard_negatives(n_negative)
     positive_orders = [np.argsort(positives) for positives, _ in by_class]
     row, size = _groups(by_class, _usually_enough(selected[0]))
-    in_groups = _ROWS_PER_GROUP * row.size < n_negative
+    in_groups = ROWS_PER_GROUP * row.size < n_negative
     usual = _Negatives.of(by_class, row, size) if in_groups else _Negatives.one_by_one(by_class)
     values = np.empty((len(models), n_resamples))
-    for block in _blocks(n_resamples, n_positive + usual.size.size):
+    for block in resample_blocks(n_resamples, n_positive + usual.size.size):
         # Rows that are easy for one model may be hard for another, so all are drawn.
         length = block.stop - block.start
-        counts = _counts(generator.integers(n_positive, size=(length, n_positive)), n_positive)
+        counts = draw_counts(generator, n_positive, length)
         drawn_positives = [_running_sum_to(selected[0], counts, order) for order in positive_orders]
         groups_suffice = all(sums.shape[1] - 1 <= _usually_enough(selected[0]) for sums in drawn_positives)
         negatives = usual if groups_suffice or not in_groups else _Negatives.one_by_one(by_class)
@@ -115,6 +137,17 @@ def paired_resamples(
             drawn_negatives = _running_sum_to(selected[1], counts, order)
             values[model, block] = _tpauc_of_draws(levels, drawn_positives[model], drawn_negatives, *selected)
     return values
+
+
+def paired_draws(
+    positive: BoolArray, models: Sequence[FloatArray], region: Region, weight: FloatArray | None = None
+) -> int:
+    """Return how many rows :func:`paired_resamples` draws per resample, or what takes as long."""
+    times = np.ones(positive.size) if weight is None else weight
+    n_positive, n_negative = int(times[positive].sum()), int(times[~positive].sum())
+    by_class = [(scores[positive], scores[~positive]) for scores in models]
+    row, _ = _groups(by_class, _usually_enough(region.hard_positives(n_positive)))
+    return n_positive + min(n_negative, ROWS_PER_GROUP * row.size)
 
 
 class _Negatives(NamedTuple):
@@ -143,7 +176,7 @@ class _Negatives(NamedTuple):
         """Draw as many negatives as there are, and return how many of each group, shape (n_resamples, groups)."""
         n = int(self.size.sum())
         if self.size.size == n:
-            return _counts(generator.integers(n, size=(n_resamples, n)), n)
+            return draw_counts(generator, n, n_resamples)
         return np.asarray(generator.multinomial(n, self.size / n, size=n_resamples))
 
 
@@ -162,7 +195,7 @@ def _groups(by_class: Sequence[tuple[FloatArray, FloatArray]], n_hardest: int) -
     return row, size
 
 
-def _blocks(n_resamples: int, drawn: int) -> Iterator[slice]:
+def resample_blocks(n_resamples: int, drawn: int) -> Iterator[slice]:
     """Cut the resamples into blocks of about ``_BLOCK`` drawn rows."""
     length = max(1, _BLOCK // drawn)
     for start in range(0, n_resamples, length):
@@ -180,6 +213,11 @@ def _hardest_counts(generator: np.random.Generator, n: int, k: int, n_resamples:
     places *= np.minimum(border, np.nextafter(n, 0.0))  # the last place is n - 1, even if the Beta number rounds to 1
     rows = places.astype(np.intp)
     return _counts(rows, int(rows[:, -1].max()) + 1)
+
+
+def draw_counts(generator: np.random.Generator, n: int, n_resamples: int) -> IntArray:
+    """Draw ``n`` units out of ``n``, and return how often each was drawn, shape (n_resamples, n)."""
+    return _counts(generator.integers(n, size=(n_resamples, n)), n)
 
 
 def _counts(drawn: IntArray, n: int) -> IntArray:

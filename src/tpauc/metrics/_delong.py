@@ -11,10 +11,16 @@ B_max - B_j`` for the hard negatives, 0 for all other rows. Then, over all rows 
 The maxima account for the border of the region, which moves with the sample. With ``k+ = n+`` and ``k- = n-`` this is
 the variance of the AUC by DeLong, DeLong and Clarke-Pearson (1988). For the difference of two models ``U`` and ``V``
 are the differences of the two models' values, row by row.
+
+In general, let ``l`` be the influence of a row, ``-U / k+`` or ``-V / k-`` less its mean over the class. The variance
+is the sum over independent units of the squares of what they contribute, each class times ``m / (m - 1)`` for its ``m``
+units. A unit is a row, which contributes ``l``; a row of weight ``w`` that does not stand for repeated rows contributes
+``w l``; a group of rows contributes the sum over its rows. If every row is its own group, this is the formula above.
 """
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -22,7 +28,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray
+from tpauc.metrics._pairs import repeats_rows
 from tpauc.region import Region
+
+IntArray = npt.NDArray[np.intp]
 
 
 class Influences(NamedTuple):
@@ -31,7 +40,7 @@ class Influences(NamedTuple):
     tpauc: float
     positives: FloatArray
     negatives: FloatArray
-    run_lengths: npt.NDArray[np.intp]
+    run_lengths: IntArray
 
 
 def influences(hard_positives: FloatArray, hard_negatives: FloatArray) -> Influences:
@@ -79,18 +88,137 @@ def row_influences(positive: BoolArray, scores: FloatArray, region: Region) -> F
     return influence
 
 
-def _hardest(ease: FloatArray, k: int) -> npt.NDArray[np.intp]:
+def _hardest(ease: FloatArray, k: int) -> IntArray:
     """Return the places of the ``k`` smallest values, in ascending order."""
     places = np.arange(ease.size) if k == ease.size else np.argpartition(ease, k - 1)[:k]
     return places[np.argsort(ease[places])]
 
 
-def variance_of_sum(values: FloatArray, n: int, times: npt.NDArray[np.intp] | int = 1) -> float:
-    """Return ``n`` times the variance of ``n`` numbers: each of ``values`` so many ``times``, and 0 for the rest."""
-    total, squares = float((values * times).sum()), float((values**2 * times).sum())
-    return max(squares - total**2 / n, 0.0) * n / max(n - 1, 1)
+class WeightedInfluences(NamedTuple):
+    """The influence of each row per weight, and how much of its weight the region selects."""
+
+    influence: FloatArray
+    inside: FloatArray
 
 
-def normal_quantile(confidence: float) -> float:
-    """Return how many standard deviations a two-sided normal interval reaches to each side."""
-    return NormalDist().inv_cdf((1.0 + confidence) / 2.0)
+def weighted_influences(
+    positive: BoolArray, scores: FloatArray, weight: FloatArray, region: Region
+) -> WeightedInfluences:
+    """Return :func:`row_influences` for rows with weights above 0, all counts by weight."""
+    classes = np.flatnonzero(positive), np.flatnonzero(~positive)
+    totals = [float(weight[rows].sum()) for rows in classes]
+    if repeats_rows(weight):
+        targets: tuple[float, float] = region.hard_positives(int(totals[0])), region.hard_negatives(int(totals[1]))
+    else:
+        targets = totals[0] * region.alpha, totals[1] * region.beta
+    influence, inside = np.zeros(scores.size), np.zeros(scores.size)
+    for rows, target, sign in zip(classes, targets, (1.0, -1.0), strict=True):
+        hardest = rows[np.argsort(sign * scores[rows], kind="stable")]
+        up_to = np.cumsum(weight[hardest])
+        inside[hardest] = np.clip(target - (up_to - weight[hardest]), 0.0, weight[hardest])
+    hard = [rows[inside[rows] > 0.0] for rows in classes]
+    for own, other, sign in ((hard[0], hard[1], 1.0), (hard[1], hard[0], -1.0)):
+        won = _share_below(sign * scores[own], sign * scores[other], inside[other])
+        influence[own] = (won - won.max()) / float(inside[own].sum())
+    for rows in classes:
+        influence[rows] -= np.average(influence[rows], weights=weight[rows])
+    return WeightedInfluences(influence, inside)
+
+
+def _share_below(values: FloatArray, others: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return for each value the share of the others' weight that is lower, ties counted half."""
+    order = np.argsort(others)
+    mass_below = np.concatenate(([0.0], np.cumsum(weight[order])))
+    ordered = others[order]
+    lower, not_higher = (mass_below[np.searchsorted(ordered, values, side=side)] for side in ("left", "right"))
+    share: FloatArray = (lower + not_higher) / (2.0 * mass_below[-1])
+    return share
+
+
+class Moments(NamedTuple):
+    """Sums over independent units (rows or groups of rows) of the squares and fourth powers of what they contribute."""
+
+    variance: float
+    fourth: float
+
+    @classmethod
+    def of(cls, contributions: FloatArray, times: FloatArray | float = 1.0) -> Moments:
+        """Return the moments of contributions that stand for several units each."""
+        squares = contributions**2
+        return cls(float((times * squares).sum()), float((times * squares**2).sum()))
+
+    @property
+    def effective_number(self) -> float:
+        """How many equal contributions would vary as much in their sum of squares, at least 1; infinity if all are 0.
+
+        Few of them decide the estimate, however many rows there are.
+        """
+        return max(self.variance**2 / self.fourth, 1.0) if self.fourth > 0.0 else math.inf
+
+
+def contributions(
+    influence: FloatArray, positive: BoolArray, weight: FloatArray | None = None, groups: IntArray | None = None
+) -> tuple[FloatArray, FloatArray | float]:
+    """Return what each unit contributes, and how many such units there are, from the influence of rows per weight."""
+    repeats = groups is None and weight is not None and repeats_rows(weight)
+    by_row = influence.copy() if weight is None or repeats else influence * weight
+    for side in (positive, ~positive):
+        if groups is not None:
+            n_units = float(np.unique(groups[side]).size)
+        else:
+            n_units = float(weight[side].sum() if repeats and weight is not None else np.count_nonzero(side))
+        by_row[side] *= math.sqrt(n_units / max(n_units - 1.0, 1.0))
+    if groups is not None:
+        return np.bincount(groups, weights=by_row).astype(np.float64), 1.0
+    return by_row, weight if repeats and weight is not None else 1.0
+
+
+def units_inside(inside: FloatArray, groups: IntArray | None, repeats: bool) -> float:
+    """Return how many units the region selects: repeated rows, or as many equal ones as vary like these weights."""
+    if groups is not None:
+        inside = np.bincount(groups, weights=inside).astype(np.float64)
+    elif repeats:
+        return float(inside.sum())
+    share = inside / inside.max()
+    return float(share.sum() ** 2 / (share**2).sum())
+
+
+def contributions_of_runs(found: Influences, n_positive: int, n_negative: int) -> Moments:
+    """Return the moments of what all rows contribute; the rows outside the region have the influence 0."""
+    moments = [
+        _centred_moments(found.positives, 1, n_positive),
+        _centred_moments(found.negatives, found.run_lengths, n_negative),
+    ]
+    factors = [n / max(n - 1, 1) for n in (n_positive, n_negative)]
+    return Moments(
+        sum(second * factor for (second, _), factor in zip(moments, factors, strict=True)),
+        sum(fourth * factor**2 for (_, fourth), factor in zip(moments, factors, strict=True)),
+    )
+
+
+def _centred_moments(values: FloatArray, times: IntArray | int, n: int) -> tuple[float, float]:
+    """Return sums of squares and fourth powers about the mean of ``n`` numbers: ``values`` by ``times``, and zeros."""
+    first, second, third, fourth = (float((values**power * times).sum()) for power in (1, 2, 3, 4))
+    mean = first / n
+    return (
+        max(second - n * mean**2, 0.0),
+        max(fourth - 4.0 * mean * third + 6.0 * mean**2 * second - 3.0 * n * mean**4, 0.0),
+    )
+
+
+def quantile(confidence: float, effective_number: float) -> float:
+    """Return how many standard deviations a two-sided interval reaches to each side, by Student's distribution."""
+    from scipy.special import stdtrit
+
+    if math.isinf(effective_number):
+        return NormalDist().inv_cdf((1.0 + confidence) / 2.0)
+    return float(stdtrit(effective_number, (1.0 + confidence) / 2.0))
+
+
+def two_sided_p_value(deviations: float, effective_number: float) -> float:
+    """Return the probability of a difference of at least so many standard deviations, by Student's distribution."""
+    from scipy.special import stdtr
+
+    if math.isinf(effective_number):
+        return math.erfc(deviations / math.sqrt(2.0))
+    return float(2.0 * stdtr(effective_number, -deviations))

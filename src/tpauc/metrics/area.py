@@ -15,6 +15,8 @@ there, the mean counts each tied pair alike.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -28,9 +30,19 @@ from tpauc._validation import (
     check_sample_weight,
     check_share,
 )
+from tpauc.metrics._pairs import (
+    PairCounts,
+    WeightedClasses,
+    WeightedRows,
+    highest_mass,
+    lowest_mass,
+    selected_pairs,
+    weighted_pairs,
+)
 from tpauc.region import Region, hard_mass
 
 _TIES = {"half": 0.5, "optimistic": 1.0, "pessimistic": 0.0}
+_NO_WEIGHT = 1e-12  # share of the weight of a class that rounding may leave on the wrong side of a border
 
 
 def tpauc_score(
@@ -42,13 +54,14 @@ def tpauc_score(
     normalize: bool = True,
     ties: str = "half",
     sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> float:
     """Two-way partial AUC: the area where ``TPR >= 1 - alpha`` and ``FPR <= beta``.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels, 0/1 or -1/1, as bool, int or float.
+        Labels, 0/1 or -1/1, as bool, int or float; any two labels with ``pos_label``.
     y_score : array-like of shape (n,)
         Scores, higher for the positive class; any finite numbers, not only probabilities.
     alpha, beta : float
@@ -61,6 +74,8 @@ def tpauc_score(
         Non-negative weights. The region then takes the share ``alpha`` of the weight of the positives and the share
         ``beta`` of the weight of the negatives; an example on the border counts with the part of its weight that is
         inside. If all weights are whole numbers they stand for repeated rows, and the share is rounded down.
+    pos_label : label, optional
+        The label of the positive class, needed if labels are not 0/1, -1/1 or booleans.
 
     Returns
     -------
@@ -74,12 +89,13 @@ def tpauc_score(
     0.25
     >>> tpauc_score(y, score, alpha=0.5, beta=0.5, normalize=False)
     0.0625
+    >>> tpauc_score(["ill", "ill", "well", "well"], [4, 2, 3, 1], alpha=1, beta=1, pos_label="ill")
+    0.75
     """
     region = Region(alpha, beta)
     check_flag(normalize, "normalize")
     tie = tie_credit(ties)
-    positive, scores = check_labels_and_scores(y_true, y_score)
-    weight = None if sample_weight is None else check_sample_weight(sample_weight, positive)
+    positive, scores, weight = _checked(y_true, y_score, sample_weight, pos_label)
     value = area_in_region(positive, scores, region, tie=tie, weight=weight)
     return value if normalize else value * region.area
 
@@ -89,13 +105,14 @@ def area_in_region(
 ) -> float:
     """Return :func:`tpauc_score` for arrays that are checked already; a tied pair counts ``tie``."""
     if weight is not None:
-        return _weighted_area(positive, scores, weight, region, tie)
+        classes = WeightedClasses.of(positive, scores, weight)
+        positive_mass, negative_mass = classes.targets(region)
+        hard_positives = lowest_mass(classes.positives, positive_mass)
+        hard_negatives = highest_mass(classes.negatives, negative_mass)
+        return weighted_pairs(hard_positives, hard_negatives).mean(tie)
     n_positive = int(np.count_nonzero(positive))
-    return _mean_over_pairs(
-        _lowest(scores.compress(positive), region.hard_positives(n_positive)),
-        _highest_negatives(positive, scores, region.hard_negatives(scores.size - n_positive)),
-        tie,
-    )
+    k_positive, k_negative = region.hard_positives(n_positive), region.hard_negatives(scores.size - n_positive)
+    return selected_pairs(positive, scores, k_positive, k_negative).mean(tie)
 
 
 def tie_credit(ties: str) -> float:
@@ -111,12 +128,14 @@ def opauc_score(
     min_fpr: float = 0.0,
     normalize: bool = True,
     ties: str = "half",
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> float:
     """One-way partial AUC: the area under the curve where ``min_fpr <= FPR <= beta``.
 
     Parameters
     ----------
-    y_true, y_score, normalize, ties
+    y_true, y_score, normalize, ties, sample_weight, pos_label
         As in :func:`tpauc_score`. Normalised, the area is divided by ``beta - min_fpr``.
     beta : float
         Largest false positive rate, in (0, 1].
@@ -138,21 +157,23 @@ def opauc_score(
         raise ValueError(f"min_fpr must be in [0, beta) = [0, {upper}), got {min_fpr!r}")
     check_flag(normalize, "normalize")
     tie = tie_credit(ties)
-    positive_scores, negative_scores = _by_class(*check_labels_and_scores(y_true, y_score))
-    n_negative = negative_scores.size
-    first = hard_mass(n_negative, lower)
-    last = Region(1.0, upper).hard_negatives(n_negative)
-    if first == last:
-        raise ValueError(
-            f"no negative lies between min_fpr={lower} and beta={upper}: there are only {n_negative} negatives"
-        )
-    # The `first` highest negatives are the highest of the `last` highest.
-    hard_negatives = _lowest(_highest(negative_scores, last), last - first)
-    value = _mean_over_pairs(positive_scores, hard_negatives, tie)
+    positive, scores, weight = _checked(y_true, y_score, sample_weight, pos_label)
+    if weight is None:
+        pairs = _pairs_between(positive, scores, lower, upper)
+    else:
+        pairs = _weighted_pairs_between(WeightedClasses.of(positive, scores, weight), lower, upper)
+    value = pairs.mean(tie)
     return value if normalize else value * (upper - lower)
 
 
-def auc_score(y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, ties: str = "half") -> float:
+def auc_score(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    ties: str = "half",
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
     """Area under the whole ROC curve: :func:`tpauc_score` with ``alpha = beta = 1``.
 
     Examples
@@ -160,7 +181,9 @@ def auc_score(y_true: npt.ArrayLike, y_score: npt.ArrayLike, *, ties: str = "hal
     >>> auc_score([1, 1, 0, 0], [0.9, 0.4, 0.5, 0.4])
     0.625
     """
-    return tpauc_score(y_true, y_score, alpha=1.0, beta=1.0, ties=ties)
+    return tpauc_score(
+        y_true, y_score, alpha=1.0, beta=1.0, ties=ties, sample_weight=sample_weight, pos_label=pos_label
+    )
 
 
 def tpr_dependent_opauc(
@@ -171,6 +194,8 @@ def tpr_dependent_opauc(
     beta: float,
     normalize: bool = True,
     ties: str = "half",
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> float:
     """Area under the curve from the point where ``TPR = 1 - alpha`` up to ``FPR = beta``, down to the axis.
 
@@ -184,8 +209,9 @@ def tpr_dependent_opauc(
 
     Parameters
     ----------
-    y_true, y_score, alpha, beta, normalize, ties
-        As in :func:`tpauc_score`. Normalised, the area is divided by ``k- / n-``, so a perfect ranking has 1.
+    y_true, y_score, alpha, beta, normalize, ties, sample_weight, pos_label
+        As in :func:`tpauc_score`. Normalised, the area is divided by ``k- / n-``, so a perfect ranking has 1. A
+        positive that the border cuts is also the lowest of the easy positives.
 
     Returns
     -------
@@ -201,134 +227,65 @@ def tpr_dependent_opauc(
     region = Region(alpha, beta)
     check_flag(normalize, "normalize")
     tie = tie_credit(ties)
-    positive_scores, negative_scores = _by_class(*check_labels_and_scores(y_true, y_score))
-    n_positive, n_negative = positive_scores.size, negative_scores.size
-    k_positive = region.hard_positives(n_positive)
-    k_negative = region.hard_negatives(n_negative)
-    hard_positives = _lowest(positive_scores, k_positive)
-    hard_negatives = _highest(negative_scores, k_negative)
-    corner = _mean_over_pairs(hard_positives, hard_negatives, tie) * k_positive
-    rectangle = 0.0
-    if k_positive < n_positive:
-        easiest = _highest(positive_scores, n_positive - k_positive).min(keepdims=True)
-        rectangle = _mean_over_pairs(easiest, hard_negatives, tie) * (n_positive - k_positive)
-    value = (corner + rectangle) / n_positive
-    return value if normalize else value * k_negative / n_negative
+    positive, scores, weight = _checked(y_true, y_score, sample_weight, pos_label)
+    classes = WeightedClasses.of(positive, scores, np.ones(scores.size) if weight is None else weight)
+    positives, negatives = classes.positives, classes.negatives
+    k_positive, k_negative = classes.targets(region)
+    hard_positives, hard_negatives = lowest_mass(positives, k_positive), highest_mass(negatives, k_negative)
+    easy = positives.total - k_positive
+    won, tied, _ = weighted_pairs(hard_positives, hard_negatives)
+    if easy > _NO_WEIGHT * positives.total:
+        lowest_easy = WeightedRows(_lowest_beyond(positives, hard_positives), np.array([easy]))
+        rectangle = weighted_pairs(lowest_easy, hard_negatives)
+        won, tied = won + rectangle.won, tied + rectangle.tied
+    value = PairCounts(won, tied, positives.total * k_negative).mean(tie)
+    return value if normalize else value * k_negative / negatives.total
 
 
 # -------------------------------------------------------------------------------------------------- selected pairs
 
 
-def _by_class(positive: BoolArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the values of the positives and of the negatives, both new arrays."""
-    return values.compress(positive), values.compress(~positive)
+def _checked(
+    y_true: npt.ArrayLike, y_score: npt.ArrayLike, sample_weight: npt.ArrayLike | None, pos_label: Any
+) -> tuple[BoolArray, FloatArray, FloatArray | None]:
+    """Return labels, scores and weights as a user gave them, checked."""
+    positive, scores = check_labels_and_scores(y_true, y_score, pos_label=pos_label)
+    return positive, scores, None if sample_weight is None else check_sample_weight(sample_weight, positive)
 
 
-def _lowest(values: FloatArray, k: int) -> FloatArray:
-    """Return the ``k`` smallest values in any order, O(n)."""
-    return values if k == values.size else np.partition(values, k - 1)[:k]
+def _pairs_between(positive: BoolArray, scores: FloatArray, min_fpr: float, beta: float) -> PairCounts:
+    """Count pairs of all positives and of the negatives between two false positive rates."""
+    n_positive = int(np.count_nonzero(positive))
+    n_negative = scores.size - n_positive
+    first, last = hard_mass(n_negative, min_fpr), Region(1.0, beta).hard_negatives(n_negative)
+    _check_not_empty(first, last, min_fpr, beta, n_negative)
+    won, tied, total = selected_pairs(positive, scores, n_positive, last)
+    if first == 0:
+        return PairCounts(won, tied, total)
+    without = selected_pairs(positive, scores, n_positive, first)
+    return PairCounts(won - without.won, tied - without.tied, total - without.total)
 
 
-def _highest(values: FloatArray, k: int) -> FloatArray:
-    """Return the ``k`` largest values in any order, O(n)."""
-    return values if k == values.size else np.partition(values, values.size - k)[values.size - k :]
+def _weighted_pairs_between(classes: WeightedClasses, min_fpr: float, beta: float) -> PairCounts:
+    first, last = classes.share_of_negatives(min_fpr), classes.targets(Region(1.0, beta))[1]
+    _check_not_empty(first, last, min_fpr, beta, classes.negatives.total)
+    # The negatives of the weight `first` that score highest are the highest of the weight `last` too.
+    negatives = lowest_mass(highest_mass(classes.negatives, last), last - first)
+    return weighted_pairs(classes.positives, negatives)
 
 
-def _highest_negatives(positive: BoolArray, scores: FloatArray, k: int) -> FloatArray:
-    """Return the ``k`` largest scores of negatives in any order, O(n); faster than extracting the negatives first."""
-    candidates = np.where(positive, -np.inf, scores)
-    candidates.partition(scores.size - k)
-    return candidates[scores.size - k :]
+def _check_not_empty(first: float, last: float, min_fpr: float, beta: float, n_negative: float) -> None:
+    if first == last:
+        raise ValueError(
+            f"no negative lies between min_fpr={min_fpr} and beta={beta}: there are only {n_negative:g} negatives"
+        )
 
 
-def _mean_over_pairs(positive_scores: FloatArray, negative_scores: FloatArray, tie: float) -> float:
-    """Return the mean of ``[s+ > s-] + tie * [s+ == s-]`` over all pairs of the two selections, which it sorts."""
-    # Searching sorted values in sorted values walks memory forwards, several times faster than random access.
-    # In place: the selections are copies, and new memory costs more than sorting.
-    positives, negatives = positive_scores, negative_scores
-    positives.sort()
-    negatives.sort()
-    if positives.size <= negatives.size:
-        won = _count(negatives, positives, "left")
-        won_or_tied = won if tie == 0.0 else _count(negatives, positives, "right")
-    else:
-        n_pairs = positives.size * negatives.size
-        won = n_pairs - _count(positives, negatives, "right")
-        won_or_tied = won if tie == 0.0 else n_pairs - _count(positives, negatives, "left")
-    # Counts stay whole numbers up to the last line, so the result carries a single rounding.
-    return (won + tie * (won_or_tied - won)) / (positives.size * negatives.size)
-
-
-def _count(ordered: FloatArray, queries: FloatArray, side: str) -> int:
-    """Return the sum over queries of the number of ordered values below ("left") or not above ("right") the query."""
-    # mypy: NumPy types `side` as a literal.
-    return int(np.searchsorted(ordered, queries, side=side).sum(dtype=np.int64))  # type: ignore[call-overload]
-
-
-# ------------------------------------------------------------------------------------------------ weighted examples
-
-
-def _weighted_area(positive: BoolArray, scores: FloatArray, weight: FloatArray, region: Region, tie: float) -> float:
-    positive_scores, negative_scores = _by_class(positive, scores)
-    positive_weight, negative_weight = _by_class(positive, weight)
-    if _repeats_rows(weight):
-        positive_target: float = region.hard_positives(int(positive_weight.sum()))
-        negative_target: float = region.hard_negatives(int(negative_weight.sum()))
-    else:
-        # A common factor cancels; this one keeps the sums of huge and of tiny weights within range.
-        positive_weight = positive_weight / positive_weight.max()
-        negative_weight = negative_weight / negative_weight.max()
-        positive_target = float(positive_weight.sum()) * region.alpha
-        negative_target = float(negative_weight.sum()) * region.beta
-    hard_positives, positive_inside = _lowest_mass(positive_scores, positive_weight, positive_target)
-    hard_negatives, negative_inside = _lowest_mass(-negative_scores, negative_weight, negative_target)
-    return _weighted_mean_over_pairs(hard_positives, positive_inside, -hard_negatives, negative_inside, tie)
-
-
-def _repeats_rows(weight: FloatArray) -> bool:
-    """Return whether all weights are whole numbers whose sum is exact in float64."""
-    with np.errstate(over="ignore"):
-        return bool(weight.sum() <= 2.0**53 and (weight == np.floor(weight)).all())
-
-
-def _lowest_mass(values: FloatArray, weight: FloatArray, target: float) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest values whose weights add up to ``target``, the last one cut, in O(n).
-
-    Halves the undecided range by selection, as one finds a median: values that are surely inside are kept, values that
-    are surely outside are dropped, and each round costs half as much as the one before.
-    """
-    inside_values: list[FloatArray] = []
-    inside_weights: list[FloatArray] = []
-    room = target
-    while values.size > 1:
-        half = values.size // 2
-        order = np.argpartition(values, half)
-        lower, upper = order[:half], order[half:]
-        lower_mass = float(weight[lower].sum())
-        if lower_mass <= room:
-            inside_values.append(values[lower])
-            inside_weights.append(weight[lower])
-            room -= lower_mass
-            values, weight = values[upper], weight[upper]
-        else:
-            values, weight = values[lower], weight[lower]
-    inside_values.append(values)
-    inside_weights.append(np.minimum(weight, max(room, 0.0)))
-    return np.concatenate(inside_values), np.concatenate(inside_weights)
-
-
-def _weighted_mean_over_pairs(
-    positive_scores: FloatArray,
-    positive_weight: FloatArray,
-    negative_scores: FloatArray,
-    negative_weight: FloatArray,
-    tie: float,
-) -> float:
-    order = np.argsort(negative_scores)
-    ordered = negative_scores[order]
-    mass_below = np.concatenate(([0.0], np.cumsum(negative_weight[order])))
-    won = mass_below[np.searchsorted(ordered, positive_scores, side="left")]
-    won_or_tied = mass_below[np.searchsorted(ordered, positive_scores, side="right")]
-    credit = (won + tie * (won_or_tied - won)) / mass_below[-1]
-    # Weights of a perfect ranking may add up to a little more than 1.
-    return min(float(positive_weight / positive_weight.sum() @ credit), 1.0)
+def _lowest_beyond(rows: WeightedRows, inside: WeightedRows) -> FloatArray:
+    """Return the lowest score with weight that is not inside, as an array of one number."""
+    border = inside.scores[inside.weight > 0].max()
+    left = rows.weight[rows.scores <= border].sum() - inside.total
+    beyond = rows.scores[rows.scores > border]
+    if beyond.size == 0 or left > _NO_WEIGHT * rows.total:
+        return np.array([border])
+    return np.array([beyond.min()])

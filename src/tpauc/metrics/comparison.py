@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from tpauc._validation import BoolArray, FloatArray, check_labels_and_scores, check_same_length, check_scores
-from tpauc.metrics._bootstrap import paired_resamples, percentile_limits
-from tpauc.metrics._delong import normal_quantile, row_influences, variance_of_sum
+from tpauc._validation import BoolArray, FloatArray
+from tpauc.metrics._bootstrap import paired_draws, paired_resamples, percentile_limits
+from tpauc.metrics._delong import (
+    Moments,
+    contributions,
+    quantile,
+    row_influences,
+    two_sided_p_value,
+    weighted_influences,
+)
+from tpauc.metrics._pairs import repeats_rows
+from tpauc.metrics._unit_bootstrap import Units, paired_unit_resamples
 from tpauc.metrics.area import area_in_region
-from tpauc.metrics.intervals import IntervalOptions
+from tpauc.metrics.intervals import IntArray, IntervalOptions, check_rows
 from tpauc.region import Region
 
 
@@ -38,6 +47,9 @@ def compare_tpauc(
     confidence: float = 0.95,
     method: Literal["auto", "bootstrap", "delong"] = "auto",
     n_resamples: int = 2000,
+    groups: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Comparison:
     """Compare two models on the same rows: TPAUC of ``score_a`` minus TPAUC of ``score_b``.
@@ -50,11 +62,11 @@ def compare_tpauc(
 
         p = min(1, 2 (1 + min(#{value <= 0}, #{value >= 0})) / (n_resamples + 1)).
 
-    ``"delong"`` takes the difference to be normally distributed, with the variance of the influences ``l`` over the
-    rows of each class. ``"auto"`` chooses as in :func:`tpauc_interval`.
+    ``"delong"`` takes the difference to have Student's distribution with ``m`` degrees of freedom, and the variance of
+    the influences ``l`` over the rows of each class. ``"auto"`` chooses as in :func:`tpauc_interval`.
 
     ``n`` rows of a class say no more than ``n`` signs do: p is at least ``2^(1 - n)`` for the smaller class, so that
-    with fewer than 6 rows no difference shows at 5 %.
+    with fewer than 6 rows (or groups) no difference shows at 5 %.
 
     Interval and p-value agree: ``p_value <= 1 - confidence`` exactly where 0 is outside ``[low, high]``. The p-value of
     the bootstrap is never 0; ``2 / (n_resamples + 1)`` says that no value was on the other side. Equal scores give
@@ -63,11 +75,11 @@ def compare_tpauc(
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels, 0/1 or -1/1, as bool, int or float.
+        Labels, 0/1 or -1/1, as bool, int or float; any two labels with ``pos_label``.
     score_a, score_b : array-like of shape (n,)
         Scores of the two models for the same rows, higher for the positive class; their scales may differ.
-    alpha, beta, confidence, method, n_resamples, random_state
-        As in :func:`tpauc_interval`.
+    alpha, beta, confidence, method, n_resamples, groups, sample_weight, pos_label, random_state
+        As in :func:`tpauc_interval`. With whole weights the bootstrap repeats the rows in memory.
 
     Returns
     -------
@@ -94,62 +106,96 @@ def compare_tpauc(
     """
     options = IntervalOptions(confidence, method, n_resamples, random_state)
     region = Region(alpha, beta)
-    positive, first = check_labels_and_scores(y_true, score_a, score_name="score_a")
-    second = check_scores(score_b, "score_b")
-    check_same_length("y_true", positive, "score_b", second)
-    return compare_in_region(positive, first, second, region, options)
+    rows = check_rows(y_true, {"score_a": score_a, "score_b": score_b}, sample_weight, groups, pos_label)
+    first, second = rows.scores
+    return compare_in_region(rows.positive, first, second, region, options, weight=rows.weight, groups=rows.groups)
 
 
 def compare_in_region(
-    positive: BoolArray, first: FloatArray, second: FloatArray, region: Region, options: IntervalOptions
+    positive: BoolArray,
+    first: FloatArray,
+    second: FloatArray,
+    region: Region,
+    options: IntervalOptions,
+    *,
+    weight: FloatArray | None = None,
+    groups: IntArray | None = None,
 ) -> Comparison:
-    """Return :func:`compare_tpauc` for labels and scores that are checked already."""
-    # Rows that are easy for one model may be hard for the other, so a resample draws all rows, for both models.
-    method = options.chosen_method(positive, region, drawn=2 * positive.size)
-    difference = area_in_region(positive, first, region) - area_in_region(positive, second, region)
-    influence = row_influences(positive, first, region) - row_influences(positive, second, region)
+    """Return :func:`compare_tpauc` for rows that are checked already, with weights above 0 and numbers of groups."""
+    models = first, second
+    difference, other = (area_in_region(positive, scores, region, weight=weight) for scores in models)
+    difference -= other
+    moments = Moments.of(*contributions(_influence(positive, models, weight, groups, region), positive, weight, groups))
+    repeated_rows = groups is None and weight is not None and repeats_rows(weight)
+    in_units = groups is not None or not (weight is None or repeated_rows)
+
+    def drawn() -> int:
+        # Rows that are easy for one model may be hard for the other, so a resample draws all rows, for both models.
+        return 2 * (positive.size if in_units else paired_draws(positive, models, region, weight))
+
+    method = options.chosen_method(drawn, lambda: moments.effective_number)
     if method == "delong":
-        found = _by_delong(positive, difference, influence, options.confidence)
+        found = _by_delong(difference, moments, options.confidence)
     else:
-        generator, n_resamples = options.generator(), options.n_resamples
-        resampled = paired_resamples(generator, positive, (first, second), region, n_resamples)
-        found = _by_bootstrap(difference, influence, resampled[0] - resampled[1], options.confidence)
-    return _floor_p_value(found, positive, options.confidence)
+        source, n_resamples = options.generator(), options.n_resamples
+        if in_units:
+            resampled = paired_unit_resamples(source, Units.of(positive, weight, groups), models, region, n_resamples)
+        else:
+            times = 1 if weight is None else weight.astype(np.intp)
+            repeated = [np.repeat(scores, times) for scores in models]
+            resampled = paired_resamples(source, np.repeat(positive, times), repeated, region, n_resamples)
+        found = _by_bootstrap(difference, moments, resampled[0] - resampled[1], options.confidence)
+    fewest = min(_n_units(side, weight if repeated_rows else None, groups) for side in (positive, ~positive))
+    return _floor_p_value(found, fewest, options.confidence)
 
 
-def _by_bootstrap(difference: float, influence: FloatArray, resampled: FloatArray, confidence: float) -> Comparison:
-    stretched = difference + math.sqrt(1.0 + 1.0 / _effective_number(influence)) * (resampled - difference)
+def _influence(
+    positive: BoolArray,
+    models: tuple[FloatArray, FloatArray],
+    weight: FloatArray | None,
+    groups: IntArray | None,
+    region: Region,
+) -> FloatArray:
+    """Return the influence of each row on the difference, per weight."""
+    if weight is None and groups is None:
+        first, second = (row_influences(positive, scores, region) for scores in models)
+    else:
+        weight = np.ones(positive.size) if weight is None else weight
+        first, second = (weighted_influences(positive, scores, weight, region).influence for scores in models)
+    return first - second
+
+
+def _by_bootstrap(difference: float, moments: Moments, resampled: FloatArray, confidence: float) -> Comparison:
+    stretched = difference + math.sqrt(1.0 + 1.0 / moments.effective_number) * (resampled - difference)
     low, high = percentile_limits(np.clip(stretched, -1.0, 1.0), confidence)
     fewer = int(min(np.count_nonzero(stretched <= 0.0), np.count_nonzero(stretched >= 0.0)))
     p_value = min(1.0, 2.0 * (1 + fewer) / (resampled.size + 1))
     return Comparison(difference, low, high, p_value, "bootstrap")
 
 
-def _by_delong(positive: BoolArray, difference: float, influence: FloatArray, confidence: float) -> Comparison:
-    of_classes = influence[positive], influence[~positive]
-    deviation = math.sqrt(sum(variance_of_sum(values, values.size) for values in of_classes))
+def _by_delong(difference: float, moments: Moments, confidence: float) -> Comparison:
+    deviation = math.sqrt(moments.variance)
     if deviation == 0.0:  # the same order of all rows that count, or all pairs right in one and wrong in the other
         return Comparison(difference, difference, difference, 1.0 if difference == 0.0 else 0.0, "delong")
-    reach = normal_quantile(confidence) * deviation
-    p_value = math.erfc(abs(difference) / deviation / math.sqrt(2.0))
+    reach = quantile(confidence, moments.effective_number) * deviation
+    p_value = two_sided_p_value(abs(difference) / deviation, moments.effective_number)
     return Comparison(difference, max(difference - reach, -1.0), min(difference + reach, 1.0), p_value, "delong")
 
 
-def _effective_number(influence: FloatArray) -> float:
-    """Return how many equal influences would vary as much in their sum of squares; infinity if all are 0."""
-    squares = influence**2
-    fourth = float((squares**2).sum())
-    return float(squares.sum()) ** 2 / fourth if fourth > 0.0 else math.inf
+def _n_units(side: BoolArray, times: FloatArray | None, groups: IntArray | None) -> int:
+    """Return how many independent units hold rows of a class."""
+    if groups is not None:
+        return int(np.unique(groups[side]).size)
+    return int(np.count_nonzero(side) if times is None else times[side].sum())
 
 
-def _floor_p_value(found: Comparison, positive: BoolArray, confidence: float) -> Comparison:
-    """Return a comparison with a p-value of at least ``2^(1 - n)``, ``n`` the rows of the smaller class.
+def _floor_p_value(found: Comparison, n_units: int, confidence: float) -> Comparison:
+    """Return a comparison with a p-value of at least ``2^(1 - n)``, ``n`` the rows or groups of the smaller class.
 
     This is the p-value of a sign test on ``n`` rows that all agree. Few rows may show no spread, or hardly any, from
     which resamples and variances would conclude more.
     """
-    n_positive = int(np.count_nonzero(positive))
-    least = 2.0 ** (1 - min(n_positive, positive.size - n_positive))
+    least = 2.0 ** (1 - n_units)
     if found.p_value >= least:
         return found
     low, high = found.low, found.high

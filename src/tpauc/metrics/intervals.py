@@ -3,21 +3,21 @@
 There are two methods. ``"bootstrap"`` is stratified: ``n+`` positives and ``n-`` negatives are drawn with replacement,
 each class on its own, and the statistic is the exact TPAUC of the drawn rows, ties counted half (`_bootstrap` says how
 to do that quickly). ``"delong"`` takes TPAUC to be normally distributed, with the variance that follows from the
-influence of each row (`_delong`). With many rows they agree, and resampling takes long. Where the region selects few
-examples of a class, ``"delong"`` claims too much, however many rows there are: with 5,000 negatives and 20 positives, 2
-of them hard, it told equal models apart at 5 % in 28 % of 300 simulated cases, the bootstrap in 4 %.
+influence of each row (`_delong`). With many rows they agree, and resampling takes long. Where few rows decide,
+``"delong"`` claims too much, however many rows there are: with 5,000 negatives and 20 positives, 2 of them hard, it
+told equal models apart at 5 % in 28 % of 300 simulated cases, the bootstrap in 4 %.
 
-``"auto"`` therefore takes the bootstrap unless it takes long and the region selects many examples of both classes. With
-few positives it is quick: all that then matters of the negatives is their places between the positives.
+``"auto"`` therefore takes the bootstrap unless it takes long and many rows decide. With few positives it is quick: all
+that then matters of the negatives is their places between the positives.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,28 +27,58 @@ from tpauc._validation import (
     FloatArray,
     check_choice,
     check_count,
+    check_groups,
     check_labels_and_scores,
     check_open_share,
     check_random_state,
+    check_same_length,
+    check_sample_weight,
+    check_scores,
 )
-from tpauc.metrics._bootstrap import percentile_limits, two_sided_resamples
-from tpauc.metrics._delong import influences, normal_quantile, variance_of_sum
+from tpauc.metrics._bootstrap import ROWS_PER_GROUP, percentile_limits, two_sided_resamples
+from tpauc.metrics._delong import (
+    Moments,
+    contributions,
+    contributions_of_runs,
+    influences,
+    quantile,
+    units_inside,
+    weighted_influences,
+)
+from tpauc.metrics._pairs import repeats_rows
+from tpauc.metrics._unit_bootstrap import Units, two_sided_unit_resamples
 from tpauc.metrics.area import area_in_region
 from tpauc.region import Region
 
+IntArray = npt.NDArray[np.intp]
+
 METHODS = ("auto", "bootstrap", "delong")
 _MOST_DRAWS = 40_000_000  # rows drawn in all resamples together; takes about two seconds
-_MANY = 50  # examples of a class in the region
+_FAR_TOO_MANY_DRAWS = 10 * _MOST_DRAWS
+_MANY = 50  # rows that decide, as their effective number has it
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimated TPAUC and the limits of its confidence interval; what :func:`tpauc_interval` returns."""
+    """An estimated TPAUC and the limits of its confidence interval; what :func:`tpauc_interval` returns.
+
+    Attributes
+    ----------
+    estimate, low, high : float
+        The estimate and its limits.
+    method : str
+        The method that was taken, "bootstrap" or "delong".
+    hard_positives, hard_negatives : int
+        How many positives and negatives the region selects; with groups, how many groups they make up, counted by the
+        weight of each.
+    """
 
     estimate: float
     low: float
     high: float
     method: str = field(repr=False)
+    hard_positives: int = field(default=0, repr=False)
+    hard_negatives: int = field(default=0, repr=False)
 
 
 @dataclass(frozen=True)
@@ -78,13 +108,14 @@ class IntervalOptions:
         """Return the source of draws: a new one for a seed, so that each interval is reproducible on its own."""
         return check_random_state(self.random_state)
 
-    def chosen_method(self, positive: BoolArray, region: Region, *, drawn: int | None = None) -> str:
-        """Return "bootstrap" or "delong"; ``drawn`` rows make a resample, by default those in the region."""
+    def chosen_method(self, drawn: Callable[[], int], n_deciding: Callable[[], float]) -> str:
+        """Return "bootstrap" or "delong", given how many rows a resample draws, and how many decide."""
         if self.method != "auto":
             return self.method
-        selected = _selected(positive, region)
-        takes_long = (sum(selected) if drawn is None else drawn) * self.n_resamples > _MOST_DRAWS
-        return "delong" if takes_long and min(selected) >= _MANY else "bootstrap"
+        draws = drawn() * self.n_resamples
+        if draws <= _MOST_DRAWS:
+            return "bootstrap"
+        return "delong" if draws > _FAR_TOO_MANY_DRAWS or n_deciding() >= _MANY else "bootstrap"
 
 
 def tpauc_interval(
@@ -96,6 +127,9 @@ def tpauc_interval(
     confidence: float = 0.95,
     method: Literal["auto", "bootstrap", "delong"] = "auto",
     n_resamples: int = 2000,
+    groups: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Interval:
     """Confidence interval of :func:`~tpauc.metrics.area.tpauc_score`, by a stratified bootstrap or for large samples.
@@ -105,12 +139,13 @@ def tpauc_interval(
     the easiest (as the exact interval of a proportion counts one failure more, then one success more). The extra row
     loses its weight as the data grow, and the interval becomes the percentile interval.
 
-    ``"delong"``: the limits are normal quantiles in ``log(x / (1 - x))``, which keeps them within (0, 1), with the
-    variance by the method of DeLong, DeLong and Clarke-Pearson (1988), extended to the region. No resampling, no
-    randomness.
+    ``"delong"``: the limits are quantiles of Student's distribution in ``log(x / (1 - x))``, which keeps them within
+    (0, 1), with the variance by the method of DeLong, DeLong and Clarke-Pearson (1988), extended to the region. Its
+    degrees of freedom are the effective number of rows that decide, ``(sum of l^2)^2 / (sum of l^4)`` with ``l`` the
+    influence of a row on TPAUC: the number of equal influences that would vary as much. No resampling, no randomness.
 
-    ``"auto"``: the bootstrap, unless it takes long (more than about two seconds) and the region selects at least 50
-    examples of each class, where the two methods agree.
+    ``"auto"``: the bootstrap, unless it takes long (more than about two seconds) and the effective number of rows that
+    decide is at least 50, where the two methods agree; or unless it takes ten times as long.
 
     Where the region is ranked perfectly, no method sees any spread to read a limit from. The lower limit is then
     ``((1 - confidence) / 2) ** (1 / min(k+, k-))``, the exact one of a proportion without a failure among that many;
@@ -119,7 +154,7 @@ def tpauc_interval(
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels, 0/1 or -1/1, as bool, int or float.
+        Labels, 0/1 or -1/1, as bool, int or float; any two labels with ``pos_label``.
     y_score : array-like of shape (n,)
         Scores, higher for the positive class.
     alpha, beta : float
@@ -130,14 +165,26 @@ def tpauc_interval(
         How the interval is made.
     n_resamples : int, default=2000
         Of the bootstrap. At least ``2 / (1 - confidence) - 1``, so that a resample lies beyond each limit.
+    groups : array-like of shape (n,), optional
+        The patient, card or site of each row. Rows of a group may be alike, so groups are what varies: the variance is
+        over groups, whose rows add up their influences, and the bootstrap draws whole groups, those that hold a
+        positive and those that hold none apart. The hardest and easiest group, rather than row, is the one that is put
+        in once more. Each class needs rows in at least two groups. If every row is its own group, the variance is the
+        same as without groups.
+    sample_weight : array-like of shape (n,), optional
+        Non-negative weights. Whole numbers stand for repeated rows, and give what the repeated rows give, by either
+        method. Other weights count as in :func:`~tpauc.metrics.area.tpauc_score`, and a row is one observation
+        whatever its weight: its influence is multiplied by the weight, and the bootstrap draws rows with their weights.
+    pos_label : label, optional
+        The label of the positive class, needed if labels are not 0/1, -1/1 or booleans.
     random_state : int, numpy.random.Generator or None, default=None
         Seed or source of the draws of the bootstrap. An int gives the same interval each time; None a new one.
 
     Returns
     -------
     Interval
-        With ``estimate``, ``low`` and ``high``, where ``low <= estimate <= high``, and ``method``, the one that was
-        taken, "bootstrap" or "delong".
+        With ``estimate``, ``low`` and ``high``, where ``low <= estimate <= high``; ``method``, the one that was taken,
+        "bootstrap" or "delong"; and ``hard_positives`` and ``hard_negatives``, how many the region selects.
 
     Notes
     -----
@@ -163,27 +210,137 @@ def tpauc_interval(
     0.52 in 0.34 to 0.66 by bootstrap
     """
     options = IntervalOptions(confidence, method, n_resamples, random_state)
-    positive, scores = check_labels_and_scores(y_true, y_score)
-    return intervals_in_regions(positive, scores, [Region(alpha, beta)], options)[0]
+    region = Region(alpha, beta)
+    rows = check_rows(y_true, {"y_score": y_score}, sample_weight, groups, pos_label)
+    return intervals_in_regions(
+        rows.positive, rows.scores[0], [region], options, weight=rows.weight, groups=rows.groups
+    )[0]
+
+
+@dataclass(frozen=True)
+class CheckedRows:
+    """Labels and scores of some models, with weights above 0 and numbers of groups where a user gave them."""
+
+    positive: BoolArray
+    scores: list[FloatArray]
+    weight: FloatArray | None
+    groups: IntArray | None
+
+
+def check_rows(
+    y_true: npt.ArrayLike,
+    scores: Mapping[str, npt.ArrayLike],
+    sample_weight: npt.ArrayLike | None,
+    groups: npt.ArrayLike | None,
+    pos_label: Any,
+) -> CheckedRows:
+    """Check what a user gave, and return it without the rows of weight 0."""
+    (first, values), *others = scores.items()
+    positive, checked = check_labels_and_scores(y_true, values, score_name=first, pos_label=pos_label)
+    all_scores = [checked]
+    for name, values in others:
+        all_scores.append(check_scores(values, name))
+        check_same_length("y_true", positive, name, all_scores[-1])
+    weight = None if sample_weight is None else check_sample_weight(sample_weight, positive)
+    codes = None if groups is None else check_groups(groups, positive)
+    if weight is not None and not weight.all():
+        present = weight > 0.0
+        positive, weight, all_scores = positive[present], weight[present], [s[present] for s in all_scores]
+        codes = None if codes is None else check_groups(codes[present], positive)
+    return CheckedRows(positive, all_scores, weight, codes)
 
 
 def intervals_in_regions(
-    positive: BoolArray, scores: FloatArray, regions: Sequence[Region], options: IntervalOptions
+    positive: BoolArray,
+    scores: FloatArray,
+    regions: Sequence[Region],
+    options: IntervalOptions,
+    *,
+    weight: FloatArray | None = None,
+    groups: IntArray | None = None,
 ) -> list[Interval]:
-    """Return the interval of each region for labels and scores that are checked already; large data are sorted once."""
+    """Return the interval of each region for rows that are checked already; large data are sorted once.
+
+    Weights are above 0, and groups are numbers from 0 on.
+    """
+    if weight is not None or groups is not None:
+        return [_of_units(positive, scores, region, options, weight, groups) for region in regions]
     ordered = cache(partial(_sorted_by_class, positive, scores))
-    intervals = []
-    for region in regions:
-        method = options.chosen_method(positive, region)
-        if method == "delong":
-            estimate, low, high = _by_delong(*ordered(), region, options.confidence)
+    return [_of_rows(positive, scores, region, options, ordered) for region in regions]
+
+
+def _of_rows(
+    positive: BoolArray,
+    scores: FloatArray,
+    region: Region,
+    options: IntervalOptions,
+    ordered: Callable[[], tuple[FloatArray, FloatArray]],
+) -> Interval:
+    """Return the interval of independent rows, given how to sort the scores of each class."""
+    n_positive = int(np.count_nonzero(positive))
+    n_negative = positive.size - n_positive
+    selected = region.hard_positives(n_positive), region.hard_negatives(n_negative)
+
+    @cache
+    def moments() -> Moments:
+        positives, negatives = ordered()
+        found = influences(positives[: selected[0]], negatives[n_negative - selected[1] :])
+        return contributions_of_runs(found, n_positive, n_negative)
+
+    method = options.chosen_method(lambda: _drawn_rows(n_positive, *selected), lambda: moments().effective_number)
+    estimate = area_in_region(positive, scores, region)
+    if method == "delong":
+        limits = _logit_limits(estimate, moments(), options.confidence)
+    else:
+        limits = _percentiles(
+            two_sided_resamples(options.generator(), positive, scores, region, options.n_resamples), options.confidence
+        )
+    return _interval(estimate, limits, method, selected, options.confidence)
+
+
+def _of_units(
+    positive: BoolArray,
+    scores: FloatArray,
+    region: Region,
+    options: IntervalOptions,
+    weight: FloatArray | None,
+    groups: IntArray | None,
+) -> Interval:
+    """Return the interval of rows with weights or in groups."""
+    full_weight = np.ones(scores.size) if weight is None else weight
+    repeats = repeats_rows(full_weight)
+    influence, inside = weighted_influences(positive, scores, full_weight, region)
+    by_unit, times = contributions(influence, positive, weight, groups)
+    moments = Moments.of(by_unit, times)
+    selected = tuple(
+        units_inside(inside[side], None if groups is None else groups[side], repeats) for side in (positive, ~positive)
+    )
+    estimate = area_in_region(positive, scores, region, weight=weight)
+    repeated_rows = repeats and groups is None
+
+    def drawn() -> int:
+        if repeated_rows:
+            return _drawn_rows(int(full_weight[positive].sum()), *map(int, selected))
+        return 2 * (by_unit.size + int(np.count_nonzero(inside)))  # for each of the two limits
+
+    method = options.chosen_method(drawn, lambda: moments.effective_number)
+    if method == "delong":
+        limits = _logit_limits(estimate, moments, options.confidence)
+    else:
+        source, n_resamples = options.generator(), options.n_resamples
+        if repeated_rows:
+            counts = full_weight.astype(np.intp)
+            resampled = two_sided_resamples(source, positive, scores, region, n_resamples, counts)
         else:
-            estimate, low, high = _by_bootstrap(positive, scores, region, options)
-        unseen = ((1.0 - options.confidence) / 2.0) ** (1.0 / min(_selected(positive, region)))
-        low = unseen if low == 1.0 else low
-        high = 1.0 - unseen if high == 0.0 else high
-        intervals.append(Interval(estimate, min(low, estimate), max(high, estimate), method))
-    return intervals
+            units = Units.of(positive, weight, groups)
+            resampled = two_sided_unit_resamples(source, units, scores, region, n_resamples, by_unit)
+        limits = _percentiles(resampled, options.confidence)
+    return _interval(estimate, limits, method, selected, options.confidence)
+
+
+def _drawn_rows(n_positive: int, k_positive: int, k_negative: int) -> int:
+    """Return how many rows a resample draws, or what takes as long: few positives put negatives into groups."""
+    return k_positive + min(k_negative, ROWS_PER_GROUP * (n_positive + 2))
 
 
 def _sorted_by_class(positive: BoolArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -194,35 +351,29 @@ def _sorted_by_class(positive: BoolArray, scores: FloatArray) -> tuple[FloatArra
     return positives, negatives
 
 
-def _by_bootstrap(
-    positive: BoolArray, scores: FloatArray, region: Region, options: IntervalOptions
-) -> tuple[float, float, float]:
-    """Return the estimate and its lower and upper limit."""
-    estimate = area_in_region(positive, scores, region)
-    pessimistic, optimistic = two_sided_resamples(options.generator(), positive, scores, region, options.n_resamples)
-    confidence = options.confidence
-    return estimate, percentile_limits(pessimistic, confidence)[0], percentile_limits(optimistic, confidence)[1]
+def _percentiles(resampled: FloatArray, confidence: float) -> tuple[float, float]:
+    """Return the lower limit of the pessimistic resamples and the upper limit of the optimistic ones."""
+    pessimistic, optimistic = resampled
+    return percentile_limits(pessimistic, confidence)[0], percentile_limits(optimistic, confidence)[1]
 
 
-def _by_delong(
-    positives: FloatArray, negatives: FloatArray, region: Region, confidence: float
-) -> tuple[float, float, float]:
-    """Return the estimate and its lower and upper limit, from the sorted scores of each class."""
-    hard_positives = positives[: region.hard_positives(positives.size)]
-    hard_negatives = negatives[negatives.size - region.hard_negatives(negatives.size) :]
-    found = influences(hard_positives, hard_negatives)
-    estimate = found.tpauc
+def _logit_limits(estimate: float, moments: Moments, confidence: float) -> tuple[float, float]:
+    """Return limits that are symmetric about the estimate on the scale of log-odds."""
     if not 0.0 < estimate < 1.0:
-        return estimate, estimate, estimate
-    variance = variance_of_sum(found.positives, positives.size)
-    variance += variance_of_sum(found.negatives, negatives.size, found.run_lengths)
-    reach = normal_quantile(confidence) * math.sqrt(variance) / (estimate * (1.0 - estimate))
+        return estimate, estimate
+    deviation = math.sqrt(moments.variance)
+    reach = quantile(confidence, moments.effective_number) * deviation / (estimate * (1.0 - estimate))
     factor = math.exp(min(reach, 700.0))  # of the odds; beyond, the limits are 0 and 1 in float64 anyway
     odds = estimate / (1.0 - estimate)
-    return estimate, odds / (odds + factor), odds * factor / (odds * factor + 1.0)
+    return odds / (odds + factor), odds * factor / (odds * factor + 1.0)
 
 
-def _selected(positive: BoolArray, region: Region) -> tuple[int, int]:
-    """Return how many positives and how many negatives the region selects."""
-    n_positive = int(np.count_nonzero(positive))
-    return region.hard_positives(n_positive), region.hard_negatives(positive.size - n_positive)
+def _interval(
+    estimate: float, limits: tuple[float, float], method: str, selected: tuple[float, ...], confidence: float
+) -> Interval:
+    """Return the interval, with limits that allow for what was not seen where all pairs are right, or all wrong."""
+    low, high = limits
+    unseen = ((1.0 - confidence) / 2.0) ** (1.0 / min(selected))
+    low = unseen if low == 1.0 else low
+    high = 1.0 - unseen if high == 0.0 else high
+    return Interval(estimate, min(low, estimate), max(high, estimate), method, *(int(k + 1e-9) for k in selected))

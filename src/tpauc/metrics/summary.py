@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tpauc._validation import BoolArray, FloatArray
-from tpauc.metrics.intervals import Interval, IntervalOptions, intervals_in_regions
+from tpauc.metrics.intervals import IntArray, Interval, IntervalOptions, intervals_in_regions
 from tpauc.metrics.operating_points import OperatingPoint, operating_point_in_region
 from tpauc.region import Region
 
@@ -20,9 +20,17 @@ class Summary:
     point: OperatingPoint
 
 
-def summarise(positive: BoolArray, scores: FloatArray, region: Region, options: IntervalOptions) -> Summary:
+def summarise(
+    positive: BoolArray,
+    scores: FloatArray,
+    region: Region,
+    options: IntervalOptions,
+    *,
+    groups: IntArray | None = None,
+) -> Summary:
     """Return the summary of a model for labels and scores that are checked already.
 
+    Groups, as numbers from 0 on, widen the intervals of the areas; the operating point does not depend on them.
     OPAUC(beta) is TPAUC with ``alpha = 1``, AUC is TPAUC with ``alpha = beta = 1``.
 
     Examples
@@ -36,5 +44,5 @@ def summarise(positive: BoolArray, scores: FloatArray, region: Region, options: 
     True
     """
     regions = region, Region(1.0, region.beta), Region(1.0, 1.0)
-    tpauc, opauc, auc = intervals_in_regions(positive, scores, regions, options)
+    tpauc, opauc, auc = intervals_in_regions(positive, scores, regions, options, groups=groups)
     return Summary(tpauc, opauc, auc, operating_point_in_region(positive, scores, region))

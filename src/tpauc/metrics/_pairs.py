@@ -1,0 +1,166 @@
+"""Count the pairs of the selected positives and negatives that the positive wins, and those that are tied.
+
+Rows that count once are counted in whole numbers, so a mean over pairs carries a single rounding. So are rows whose
+weights are whole numbers, which stand for repeated rows. Other weights are added up in float64; the row on the border
+of the selection counts with the part of its weight that is inside.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tpauc._validation import BoolArray, FloatArray
+from tpauc.region import Region, hard_mass
+
+_Weights = npt.NDArray[Any]  # float64, or int64 for repeated rows
+_EXACT = 2**53  # weight of the rows that float64 still counts one by one
+_MOST_PAIRS = 2**62  # whose numbers int64 can hold
+
+
+class PairCounts(NamedTuple):
+    """Number (or weight) of the pairs that the positive wins, of the tied pairs, and of all pairs."""
+
+    won: float
+    tied: float
+    total: float
+
+    def mean(self, tie: float) -> float:
+        """Return the mean over all pairs of 1 if the positive wins, ``tie`` if the pair is tied, and 0 otherwise."""
+        # Weights of a perfect ranking may add up to a little more than 1.
+        return min((self.won + tie * self.tied) / self.total, 1.0)
+
+
+def selected_pairs(positive: BoolArray, scores: FloatArray, k_positive: int, k_negative: int) -> PairCounts:
+    """Count pairs of the ``k_positive`` lowest positives and the ``k_negative`` highest negatives."""
+    # In place: the selections are copies, and new memory costs more than sorting.
+    positives = lowest(scores.compress(positive), k_positive)
+    negatives = _highest_negatives(positive, scores, k_negative)
+    positives.sort()
+    negatives.sort()
+    n_pairs = positives.size * negatives.size
+    # Searching sorted values in sorted values walks memory forwards, several times faster than random access.
+    if positives.size <= negatives.size:
+        won = _count(negatives, positives, "left")
+        return PairCounts(won, _count(negatives, positives, "right") - won, n_pairs)
+    won = n_pairs - _count(positives, negatives, "right")
+    return PairCounts(won, n_pairs - _count(positives, negatives, "left") - won, n_pairs)
+
+
+def lowest(values: FloatArray, k: int) -> FloatArray:
+    """Return the ``k`` smallest values in any order, O(n)."""
+    return values if k == values.size else np.partition(values, k - 1)[:k]
+
+
+def _highest_negatives(positive: BoolArray, scores: FloatArray, k: int) -> FloatArray:
+    """Return the ``k`` largest scores of negatives in any order, O(n); faster than extracting the negatives first."""
+    candidates = np.where(positive, -np.inf, scores)
+    candidates.partition(scores.size - k)
+    return candidates[scores.size - k :]
+
+
+def _count(ordered: FloatArray, queries: FloatArray, side: str) -> int:
+    """Return the sum over queries of the number of ordered values below ("left") or not above ("right") the query."""
+    # mypy: NumPy types `side` as a literal.
+    return int(np.searchsorted(ordered, queries, side=side).sum(dtype=np.int64))  # type: ignore[call-overload]
+
+
+# ------------------------------------------------------------------------------------------------ weighted examples
+
+
+class WeightedRows(NamedTuple):
+    """Scores and weights of some rows of a class, and the weight of all of them."""
+
+    scores: FloatArray
+    weight: _Weights
+
+    @property
+    def total(self) -> float:
+        return self.weight.sum().item()  # type: ignore[no-any-return]
+
+
+class WeightedClasses(NamedTuple):
+    """Positives and negatives with weights above 0, which may stand for repeated rows."""
+
+    positives: WeightedRows
+    negatives: WeightedRows
+    repeats: bool
+
+    @classmethod
+    def of(cls, positive: BoolArray, scores: FloatArray, weight: FloatArray) -> WeightedClasses:
+        """Split rows by class; whole weights become integers."""
+        repeats = repeats_rows(weight)
+        classes = []
+        for side in (positive & (weight > 0), ~positive & (weight > 0)):
+            # A common factor cancels; this one keeps the sums of huge and of tiny weights within range.
+            weights = weight[side].astype(np.int64) if repeats else weight[side] / weight[side].max()
+            classes.append(WeightedRows(scores[side], weights))
+        return cls(classes[0], classes[1], repeats)
+
+    def targets(self, region: Region) -> tuple[float, float]:
+        """Return the weight of the positives and of the negatives in the region; rounded down for repeated rows."""
+        if self.repeats:
+            n_positive, n_negative = int(self.positives.total), int(self.negatives.total)
+            return region.hard_positives(n_positive), region.hard_negatives(n_negative)
+        return self.positives.total * region.alpha, self.negatives.total * region.beta
+
+    def share_of_negatives(self, share: float) -> float:
+        """Return the weight of a share of the negatives, which may be 0."""
+        total = self.negatives.total
+        return hard_mass(total, share) if self.repeats else total * share
+
+
+def repeats_rows(weight: FloatArray) -> bool:
+    """Return whether all weights are whole numbers whose sum is exact in float64."""
+    with np.errstate(over="ignore"):
+        return bool(weight.sum() <= _EXACT and (weight == np.floor(weight)).all())
+
+
+def lowest_mass(rows: WeightedRows, target: float) -> WeightedRows:
+    """Return the rows of smallest score whose weights add up to ``target``, the last one cut, in O(n).
+
+    Halves the undecided range by selection, as one finds a median: values that are surely inside are kept, values that
+    are surely outside are dropped, and each round costs half as much as the one before.
+    """
+    values, weight = rows
+    inside_values: list[FloatArray] = []
+    inside_weights: list[_Weights] = []
+    room = target
+    while values.size > 1:
+        half = values.size // 2
+        order = np.argpartition(values, half)
+        lower, upper = order[:half], order[half:]
+        lower_mass = weight[lower].sum().item()
+        if lower_mass <= room:
+            inside_values.append(values[lower])
+            inside_weights.append(weight[lower])
+            room -= lower_mass
+            values, weight = values[upper], weight[upper]
+        else:
+            values, weight = values[lower], weight[lower]
+    inside_values.append(values)
+    inside_weights.append(np.minimum(weight, max(room, 0)))
+    return WeightedRows(np.concatenate(inside_values), np.concatenate(inside_weights))
+
+
+def highest_mass(rows: WeightedRows, target: float) -> WeightedRows:
+    """Return the rows of largest score whose weights add up to ``target``, the last one cut, in O(n)."""
+    found = lowest_mass(rows._replace(scores=-rows.scores), target)
+    return found._replace(scores=-found.scores)
+
+
+def weighted_pairs(positives: WeightedRows, negatives: WeightedRows) -> PairCounts:
+    """Add up the products of weights over all pairs of the given rows."""
+    n_pairs = positives.total * negatives.total
+    exact = isinstance(n_pairs, int) and n_pairs < _MOST_PAIRS
+    order = np.argsort(negatives.scores)
+    ordered = negatives.scores[order]
+    mass_below = np.zeros(ordered.size + 1, dtype=np.int64 if exact else np.float64)
+    np.cumsum(negatives.weight[order], out=mass_below[1:])
+    won = mass_below[np.searchsorted(ordered, positives.scores, side="left")]
+    tied = mass_below[np.searchsorted(ordered, positives.scores, side="right")] - won
+    weight = positives.weight.astype(mass_below.dtype, copy=False)
+    number = int if exact else float
+    return PairCounts(number(weight @ won), number(weight @ tied), n_pairs)
