@@ -20,6 +20,8 @@ from tpauc.region import Region
 
 Document = dict[str, Any]
 
+_POINT = ("threshold", "tpr", "fpr", "feasible")
+
 
 @dataclass(frozen=True)
 class Judge:
@@ -61,7 +63,7 @@ class Judge:
         """Return TPAUC, OPAUC and AUC with their intervals, and the operating point."""
         summary = summarise(positive, scores, self.region, self.options)
         document = {metric: _document(getattr(summary, metric)) for metric in ("tpauc", "opauc", "auc")}
-        point = asdict(summary.point)
+        point = {name: getattr(summary.point, name) for name in _POINT}
         if not math.isfinite(point["threshold"]):  # no threshold keeps the false alarms in bounds; JSON has no infinity
             point["threshold"] = None
         return document | {"operating_point": point}
