@@ -103,3 +103,52 @@ def weighted_tpr_dependent_opauc(y, s, w, alpha, beta, ties="half"):
 
 def repeated(values, counts):
     return np.repeat(np.asarray(values), np.asarray(counts))
+
+
+def exact(share):
+    """Return the share as it is printed, as a fraction."""
+    return Fraction(repr(float(share)))
+
+
+def alarms_at(y, s, w, threshold):
+    """Weights of the positives and of the negatives whose score is at least the threshold."""
+    caught = sum(weight for label, v, weight in zip(y, s, w, strict=True) if label and v >= threshold)
+    alarmed = sum(weight for label, v, weight in zip(y, s, w, strict=True) if not label and v >= threshold)
+    return caught, alarmed
+
+
+def picked_threshold(y, s, w, rule, alpha, beta, *, costs=(1, 1), capacity=(0, 1), prevalence=None):
+    """Try every threshold with whole weights; ties go to the widest gap below, then to the higher threshold."""
+    w = [int(weight) for weight in w]
+    n_positive, n_negative = alarms_at(y, s, w, -math.inf)
+    p = Fraction(n_positive, n_positive + n_negative) if prevalence is None else exact(prevalence)
+    thresholds = [*sorted({v for v, weight in zip(s, w, strict=True) if weight}), math.inf]
+    best = None
+    for place, threshold in enumerate(thresholds):
+        caught, alarmed = alarms_at(y, s, w, threshold)
+        missed = n_positive - caught
+        rate = p * Fraction(caught, n_positive) + (1 - p) * Fraction(alarmed, n_negative)
+        possible, objective = {
+            "max_tpr": (alarmed <= hard_count(n_negative, beta), (-caught, alarmed)),
+            "min_fpr": (missed <= hard_count(n_positive, alpha), (alarmed, -caught)),
+            "capacity": (rate <= exact(capacity[0]) / exact(capacity[1]), (-caught, alarmed)),
+            "cost": (
+                True,
+                exact(costs[0]) * p * Fraction(missed, n_positive)
+                + exact(costs[1]) * (1 - p) * Fraction(alarmed, n_negative),
+            ),
+        }[rule]
+        gap = threshold - thresholds[place - 1] if place else math.inf
+        if possible and (best is None or (objective, -gap, -threshold) < best):
+            best = objective, -gap, -threshold
+    return -best[2]
+
+
+def most_exceeding(n, share, guarantee):
+    """Largest r with P(Bin(n, share) <= r) <= 1 - guarantee, in fractions; None if there is none."""
+    p, total = exact(share), Fraction(0)
+    for r in range(n + 1):
+        total += math.comb(n, r) * p**r * (1 - p) ** (n - r)
+        if total > 1 - exact(guarantee):
+            return r - 1 if r else None
+    return n

@@ -39,6 +39,8 @@ from tpauc.metrics.area import tpr_dependent_opauc as tpr_dependent_opauc
 from tpauc.metrics.bands import roc_band as roc_band
 from tpauc.metrics.comparison import compare_tpauc as compare_tpauc
 from tpauc.metrics.intervals import tpauc_interval as tpauc_interval
+from tpauc.metrics.operating_points import OperatingPoint as OperatingPoint
+from tpauc.metrics.operating_points import evaluate_threshold as evaluate_threshold
 from tpauc.metrics.operating_points import operating_point as operating_point
 from tpauc.metrics.rates import fpr_at_tpr as fpr_at_tpr
 from tpauc.metrics.rates import tpr_at_fpr as tpr_at_fpr

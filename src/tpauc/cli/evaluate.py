@@ -34,6 +34,8 @@ from tpauc.metrics.intervals import Interval, IntervalOptions
 from tpauc.metrics.summary import summarise
 from tpauc.region import Region
 
+_POINT = ("threshold", "tpr", "fpr", "feasible")
+
 
 def evaluate(
     scores_file: ScoresFile,
@@ -122,7 +124,7 @@ class Evaluator:
             summary = summarise(positive, values, self.region, self.options)
             document: Document = {"name": name}
             document |= {metric: _document(getattr(summary, metric)) for metric in ("tpauc", "opauc", "auc")}
-            document["operating_point"] = asdict(summary.point)
+            document["operating_point"] = {rate: getattr(summary.point, rate) for rate in _POINT}
             if not math.isfinite(summary.point.threshold):  # no threshold has few enough false alarms
                 document["operating_point"]["threshold"] = None  # JSON has no infinity
             documents.append(document)

@@ -50,7 +50,7 @@ def _whole_panel(curves: _Curves, points: Mapping[str, OperatingPoint], region: 
     for number, (name, (fpr, tpr)) in enumerate(curves.items()):
         look, point = look_of(number), points[name]
         panel.lines.append(Line(*thinned(fpr, tpr), look, name))
-        panel.marks.append(Mark(point.fpr, point.tpr, look, point.feasible, _point_text(name, point)))
+        panel.marks.append(Mark(point.fpr, point.tpr, look, bool(point.feasible), _point_text(name, point)))
     return panel
 
 
