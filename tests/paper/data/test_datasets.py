@@ -11,9 +11,8 @@ from PIL import Image
 
 import image_files
 from tpauc import Polynomial, TPAUCLoss, TrainConfig, evaluate, fit
-from tpauc.paper.data.datasets import DATASETS, _check_distinct_images, load_splits
+from tpauc.paper.data.datasets import DATASETS, _check_distinct_images, class_counts, load_splits, part_sizes
 from tpauc.paper.data.image_files import CIFAR10, CIFAR100, CifarFiles, TinyImageNetFiles, read_image
-from tpauc.paper.data.long_tail import class_counts, part_sizes
 from tpauc.paper.experiments.recipes import Augment
 
 PARTS = ("train", "validation", "test")
