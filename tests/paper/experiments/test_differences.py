@@ -11,9 +11,9 @@ from paper_runs import fill, result
 from tpauc.cli.main import app
 from tpauc.metrics.comparison import Comparison, compare_tpauc
 from tpauc.paper.data.datasets import load_splits
-from tpauc.paper.experiments import differences as module
-from tpauc.paper.experiments.differences import Difference, as_markdown, differences
-from tpauc.paper.experiments.epoch_scores import ScoreFolder
+from tpauc.paper.experiments import text_tables as module
+from tpauc.paper.experiments.results import ScoreFolder
+from tpauc.paper.experiments.text_tables import Difference, differences, differences_markdown
 from tpauc.training.data import as_examples
 
 METHODS = ("CE-RW", "SqAUC", "anchored")
@@ -72,7 +72,7 @@ def test_the_command_prints_and_writes_a_table(filled, data_dir, tmp_path):
 def test_a_difference_is_bold_where_its_interval_leaves_out_0():
     better, other = result(method="anchored", parameters="tau=0.3"), result(method="CE-RW")
     wider = result(method="anchored", parameters="tau=0.3", alpha=0.5, beta=0.5)
-    text = as_markdown(
+    text = differences_markdown(
         [
             Difference(better, other, Comparison(0.064, 0.037, 0.096, 0.001, "bootstrap")),
             Difference(wider, other, Comparison(0.01, -0.02, 0.04, 0.5, "bootstrap")),

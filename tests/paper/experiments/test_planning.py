@@ -6,10 +6,9 @@ from torch import nn
 
 from paper_runs import folder, request, result
 from tpauc.paper.data.datasets import load_splits
-from tpauc.paper.experiments import planning
+from tpauc.paper.experiments import table_folder
 from tpauc.paper.experiments.cell_training import config_of
-from tpauc.paper.experiments.planning import known_seconds
-from tpauc.paper.experiments.table_folder import TableFolder
+from tpauc.paper.experiments.table_folder import TableFolder, known_seconds
 from tpauc.training.setup import make_sampler
 
 
@@ -60,7 +59,7 @@ class Clock:
 )
 def test_the_plan_counts_steps_and_scoring(tmp_path, data_dir, monkeypatch, method, recipe, scored):
     clock = Clock()
-    monkeypatch.setattr(planning, "time", clock)
+    monkeypatch.setattr(table_folder, "time", clock)
     table = TableFolder(tmp_path, data_dir, backbone=lambda: Clocked(clock))
     (planned,) = table.plan(request(methods=(method,), recipe=recipe, epochs=3), say=lambda line: None)
     splits = load_splits("cifar10-lt", subset=1, data_dir=data_dir)

@@ -2,12 +2,12 @@
 
 import subprocess
 
-from tpauc.paper.experiments import provenance
+from tpauc.paper.experiments import results
 
 
 def test_commit_is_that_of_the_package(monkeypatch, tmp_path):
-    monkeypatch.setattr(provenance, "_PACKAGE", tmp_path)
-    look = provenance.commit.__wrapped__
+    monkeypatch.setattr(results, "_PACKAGE", tmp_path)
+    look = results.commit.__wrapped__
 
     def git(*arguments):
         subprocess.run(
@@ -31,4 +31,4 @@ def test_commit_is_that_of_the_package(monkeypatch, tmp_path):
 
 def test_without_git_there_is_no_commit(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    assert provenance.commit.__wrapped__() == ""
+    assert results.commit.__wrapped__() == ""

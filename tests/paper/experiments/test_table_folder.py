@@ -25,8 +25,7 @@ from tpauc.metrics.intervals import tpauc_interval
 from tpauc.paper.data.datasets import DATASETS, load_splits
 from tpauc.paper.experiments import image_data
 from tpauc.paper.experiments.backbones import BACKBONES
-from tpauc.paper.experiments.epoch_scores import ScoreFolder
-from tpauc.paper.experiments.results import COLUMNS
+from tpauc.paper.experiments.results import COLUMNS, ScoreFolder
 from tpauc.paper.experiments.table_folder import TableFolder
 from tpauc.region import Region
 from tpauc.training.checkpoint import RunFolder

@@ -6,7 +6,7 @@ from paper_runs import result
 from tpauc.paper.experiments.cells import (
     EACH_REGION,
 )
-from tpauc.paper.experiments.text_tables import as_markdown, tables_of
+from tpauc.paper.experiments.text_tables import results_markdown, tables_of
 
 
 def test_the_papers_number_stands_beside_ours():
@@ -100,7 +100,7 @@ def test_trainings_with_other_parameters_are_not_averaged():
 
 
 def test_each_subset_has_a_table():
-    text = as_markdown([result(subset=2), result()])
+    text = results_markdown([result(subset=2), result()])
     assert text.index("subset 1: birds") < text.index("subset 2: automobiles")
     assert text.endswith("|\n")
-    assert as_markdown([]).startswith("# Results")
+    assert results_markdown([]).startswith("# Results")

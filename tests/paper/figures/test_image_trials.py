@@ -18,15 +18,12 @@ from tpauc.paper.experiments.methods import METHODS, Place
 from tpauc.paper.figures import (
     FIGURES,
     catalogue,
-    image_trials,
     make_figure,
+    trials,
 )
 from tpauc.paper.figures._drawing import new_canvas
-from tpauc.paper.figures._plane_trials import (
-    square,
-)
 from tpauc.paper.figures.figure import Experiment, Trial
-from tpauc.paper.figures.image_trials import ImageRuns, requests_of, workload_of
+from tpauc.paper.figures.trials import ImageRuns, requests_of, square, workload_of
 from tpauc.region import Region
 from tpauc.training import TrainingDivergedError
 
@@ -128,7 +125,7 @@ def short(tmp_path, data_dir, monkeypatch):
     small = dataclasses.replace(FIGURES["gamma"], on_images=TWO, draw=draw)
     monkeypatch.setitem(catalogue.FIGURES, "gamma", small)
     monkeypatch.setitem(BACKBONES, "cifar10-lt", small_network)
-    monkeypatch.setattr(image_trials, "EPOCHS", 1)
+    monkeypatch.setattr(trials, "EPOCHS", 1)
     monkeypatch.chdir(tmp_path)
     return ("--full", "--out", tmp_path / "figures", "--data-dir", data_dir)
 

@@ -10,8 +10,9 @@ import torch
 from tpauc import Anchored, Exponential, Polynomial, TPAUCLoss, Uniform
 from tpauc.losses.baselines import ReweightedCrossEntropy
 from tpauc.paper.experiments.published import BEST
-from tpauc.paper.figures import _plane_trials
-from tpauc.paper.figures._plane_trials import (
+from tpauc.paper.figures import trials
+from tpauc.paper.figures.figure import Experiment, Trial
+from tpauc.paper.figures.trials import (
     MODELS,
     USUAL,
     Budget,
@@ -23,7 +24,6 @@ from tpauc.paper.figures._plane_trials import (
     square,
     trained_scores,
 )
-from tpauc.paper.figures.figure import Experiment, Trial
 from tpauc.paper.theory.bayes import bayes_tpauc
 from tpauc.paper.theory.populations import TWO_KINDS_OF_HARD
 
@@ -133,7 +133,7 @@ def test_a_loss_made_for_a_region_is_trained_for_each(monkeypatch):
         made_for.append(loss.objective.negative.share)
         return trained_scores(model, loss, **options)
 
-    monkeypatch.setattr(_plane_trials, "trained_scores", recorded)
+    monkeypatch.setattr(trials, "trained_scores", recorded)
     one = Budget(**{**TINY._asdict(), "seeds": 1})
     experiment = Experiment([Trial("TruncTPAUC")], [square(0.3), square(0.5)])
     measure_on_plane(experiment, one)
@@ -150,11 +150,11 @@ def test_a_loss_that_knows_no_region_is_trained_once(monkeypatch):
         trained.append((loss, options["warmup"]))
         return trained_scores(model, loss, **options)
 
-    monkeypatch.setattr(_plane_trials, "trained_scores", recorded)
+    monkeypatch.setattr(trials, "trained_scores", recorded)
     one = Budget(**{**TINY._asdict(), "seeds": 1})
     # The paper has another exponent and another warm-up for each of these regions.
-    trials = [Trial("TPAUC-Poly", warmup=0.34), Trial("TPAUC-Poly", 0.5, 0.3), Trial("SqAUC", warmup=0.34)]
-    rows = measure_on_plane(Experiment(trials, [square(0.3), square(0.4), square(0.5)]), one)
+    chosen = [Trial("TPAUC-Poly", warmup=0.34), Trial("TPAUC-Poly", 0.5, 0.3), Trial("SqAUC", warmup=0.34)]
+    rows = measure_on_plane(Experiment(chosen, [square(0.3), square(0.4), square(0.5)]), one)
     assert [warmup for _, warmup in trained] == [1, 1, 0]
     assert [loss.objective.negative.exponent for loss, _ in trained[:2]] == pytest.approx([0.03, 0.5])
     assert [row["value"] for row in rows[::3]] == ["", 0.5, ""]
@@ -167,7 +167,7 @@ def test_each_class_gets_its_own_gamma(monkeypatch):
         losses.append(loss.objective)
         return trained_scores(model, loss, **options)
 
-    monkeypatch.setattr(_plane_trials, "trained_scores", recorded)
+    monkeypatch.setattr(trials, "trained_scores", recorded)
     trial = Trial("TPAUC-Exp-two-sided", 5.0, negative_value=9.0)
     (row,) = measure_on_plane(Experiment([trial], [square(0.5)]), Budget(**{**TINY._asdict(), "seeds": 1}))
     assert (losses[0].positive.gamma, losses[0].negative.gamma) == (5.0, 9.0)

@@ -13,13 +13,11 @@ from tpauc.paper.theory.inconsistency import (
     Curve,
     both_below,
     compare,
+    curve_tpauc,
+    entry_rate,
     order_by_opauc,
     pair_against,
     pieces,
-)
-from tpauc.paper.theory.roc_areas import (
-    curve_tpauc,
-    entry_rate,
 )
 from tpauc.region import Region
 from tpauc.reporting.curves import roc_vertices

@@ -9,8 +9,6 @@ from tpauc import auc_score, opauc_score, tpauc_score
 from tpauc.metrics.area import tpr_dependent_opauc
 from tpauc.paper.theory.inconsistency import (
     REGION,
-)
-from tpauc.paper.theory.roc_areas import (
     curve_opauc,
     curve_tpauc,
     curve_tpr_dependent_opauc,

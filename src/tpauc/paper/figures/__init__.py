@@ -4,7 +4,7 @@
 | --- | --- |
 | `catalogue` | `FIGURES`, all of them by name, and `make_figure`, which writes PNG and CSV together |
 | `figure` | `PaperFigure`: what a figure is; `Experiment` and `Trial`: what is trained for it |
-| `_plane_trials`, `image_trials` | the trials as small nets on the plane, and as networks on the paper's images |
+| `trials` | the trials as small nets on the plane, and as networks on the paper's images |
 | `_drawing` | axes, lines, bands and legends |
 | all others | the figures, by theme |
 """

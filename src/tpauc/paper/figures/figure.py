@@ -4,8 +4,8 @@ The rows are written as a CSV file beside the PNG, so every line in a picture ca
 without running anything.
 
 Some figures need trainings. An `Experiment` lists them: trials, and the regions in which they are measured. The same
-trials can be small nets on the plane (`_plane_trials`), which takes seconds, or networks on the paper's images
-(`image_trials`), which takes hours to days.
+trials can be small nets on the plane, which takes seconds, or networks on the paper's images, which takes
+hours to days (`trials`).
 """
 
 from __future__ import annotations
@@ -23,19 +23,10 @@ Row = dict[str, Any]  # column name -> text or number; all rows of a figure have
 
 
 class Trial(NamedTuple):
-    """One way of training.
+    """One way of training by a method of `tpauc.paper.experiments.methods`; None stands for the usual value.
 
-    Attributes
-    ----------
-    method : str
-        A key of `tpauc.paper.experiments.methods.METHODS`.
-    value : float or None
-        Exponent of a polynomial or gamma of an exponential weighting; None for the usual one.
-    warmup : float or None
-        Share of the training that optimises ordinary AUC; None for the usual one. A method without a warm-up ignores
-        it.
-    negative_value : float or None
-        Value for the negatives, if the method takes one per class; ``value`` is then for the positives.
+    A method without a warm-up ignores ``warmup``. If the method takes one value per class, ``value`` is for the
+    positives.
 
     Examples
     --------
@@ -49,8 +40,8 @@ class Trial(NamedTuple):
     """
 
     method: str
-    value: float | None = None
-    warmup: float | None = None
+    value: float | None = None  # exponent of a polynomial or gamma of an exponential weighting
+    warmup: float | None = None  # share of the training that optimises ordinary AUC
     negative_value: float | None = None
 
     def replacing(self, parameters: Mapping[str, float], epochs: int) -> dict[str, float]:
@@ -86,21 +77,13 @@ class Trial(NamedTuple):
 class Experiment:
     """The trials of a figure, and the regions in which they are measured.
 
-    Attributes
-    ----------
-    trials : sequence of Trial
-    regions : sequence of Region
-        A loss that depends on the region is trained once per region.
-    by_opauc : bool
-        Measure the training for a region ``(alpha, beta)`` also by OPAUC over ``FPR <= beta``.
-    dataset : str
-        The image set of the paper's figure, a key of `tpauc.paper.data.datasets.DATASETS`.
+    A loss that depends on the region is trained once per region.
     """
 
     trials: Sequence[Trial]
     regions: Sequence[Region]
-    by_opauc: bool = False
-    dataset: str = "cifar10-lt"
+    by_opauc: bool = False  # measure the training for a region (alpha, beta) also by OPAUC over FPR <= beta
+    dataset: str = "cifar10-lt"  # of the paper's figure
 
     def measured_in(self, region: Region) -> tuple[Region, ...]:
         """Return the regions in which a training for ``region`` is measured.
@@ -117,24 +100,13 @@ class Experiment:
 class PaperFigure:
     """A figure that can be made: what it shows, its numbers, its drawing.
 
-    Parameters
-    ----------
-    shows : str
-        One line for the list of figures.
-    place : str
-        Where the paper has it or claims it: "Figure 1", "Theorem 1".
-    rows : callable
-        ``rows(full)`` returns the numbers as a list of rows. It takes seconds if ``full`` is False, perhaps minutes if
-        True. All random numbers come from fixed seeds, so the rows repeat exactly.
-    draw : callable
-        ``draw(rows)`` returns a matplotlib figure of the rows and of nothing else.
-    on_images : Experiment, optional
-        What the paper trains for the figure. With ``--full`` it is trained, which takes hours to days, and ``rows`` is
-        not called.
+    ``rows(full)`` takes seconds if ``full`` is False, perhaps minutes if True. All random numbers come from fixed
+    seeds, so the rows repeat exactly. ``draw(rows)`` draws the rows and nothing else. With ``--full`` what the paper
+    trains for the figure is trained on images, which takes hours to days, and ``rows`` is not called.
     """
 
-    shows: str
-    place: str
+    shows: str  # one line for the list of figures
+    place: str  # where the paper has it or claims it: "Figure 1", "Theorem 1"
     rows: Callable[[bool], list[Row]]
     draw: Callable[[Sequence[Row]], Figure]
     on_images: Experiment | None = None

@@ -47,8 +47,8 @@ from tpauc.paper.figures._drawing import (
     legend_above,
     new_canvas,
 )
-from tpauc.paper.figures._plane_trials import draw_weights
 from tpauc.paper.figures.figure import PaperFigure, Row
+from tpauc.paper.figures.trials import draw_weights
 from tpauc.paper.theory.bounds import check_bound, gaussian_trial
 from tpauc.paper.theory.saddle import algorithm_1, class_means
 from tpauc.samplers import StratifiedBatchSampler
