@@ -12,7 +12,7 @@ from PIL import Image
 
 from tpauc.paper.experiments.published import REGIONS
 from tpauc.paper.figures import FIGURES, make_figure, theorems, trial_figures
-from tpauc.paper.figures._drawing import INK, line_style
+from tpauc.paper.figures.figure import INK, line_style
 from tpauc.paper.figures.trials import MODELS, Budget
 
 TINY = Budget(seeds=2, steps=3, warmup=1, n_positive=12, n_negative=40, side=20)

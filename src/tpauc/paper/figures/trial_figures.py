@@ -34,8 +34,12 @@ import numpy as np
 
 from tpauc.paper.experiments.cells import number_text, region_text
 from tpauc.paper.experiments.published import EXPONENT_GRID, GAMMA_GRID, REGIONS
-from tpauc.paper.figures._drawing import (
+from tpauc.paper.figures.figure import (
     INK,
+    Experiment,
+    PaperFigure,
+    Row,
+    Trial,
     colour_of,
     column,
     distinct,
@@ -50,7 +54,6 @@ from tpauc.paper.figures._drawing import (
     name_lines,
     new_canvas,
 )
-from tpauc.paper.figures.figure import Experiment, PaperFigure, Row, Trial
 from tpauc.paper.figures.trials import EPOCHS, PAPER_WARMUPS, Budget, OnPlane
 from tpauc.region import Region
 
