@@ -1,4 +1,4 @@
-# Everything a newcomer runs. Needs Python 3.11+ and make, nothing else.
+# Everything a newcomer runs. Needs Python 3.11.4+ and make, nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)

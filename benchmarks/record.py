@@ -12,7 +12,7 @@ from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tpauc.paper.experiments.provenance import processor
+from tpauc.paper.experiments.results import processor
 
 PACKAGES = ("tpauc", "torch", "numpy", "scikit-learn", "libauc", "XCurve", "lightgbm")
 

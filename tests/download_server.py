@@ -5,7 +5,7 @@ import hashlib
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tpauc.paper.data.downloads import RemoteFile
+from tpauc.paper.data.archives import RemoteFile
 
 
 class Server(ThreadingHTTPServer):

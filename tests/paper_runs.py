@@ -9,8 +9,7 @@ from torch import nn
 
 from tpauc.paper.experiments.backbones import CIFAR_PIXELS, Normalise
 from tpauc.paper.experiments.cells import ANY_REGION, Request
-from tpauc.paper.experiments.provenance import machine
-from tpauc.paper.experiments.results import Result
+from tpauc.paper.experiments.results import Result, machine
 from tpauc.paper.experiments.table_folder import TableFolder
 
 # Of a result, what another session, machine or hour may change.

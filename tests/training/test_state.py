@@ -101,6 +101,17 @@ def draw(generator):
     return [*numbers, *torch.rand(3).tolist(), *torch.rand(3, generator=generator).tolist()]
 
 
+def test_the_global_random_numbers_of_the_caller_are_preserved():
+    unused = torch.Generator()
+    before = random_state(unused)
+    expected = draw(unused)
+    set_random_state(before, unused)
+    with preserved_random_state():
+        seed_all(torch.Generator(), 7)
+        draw(torch.Generator())
+    assert draw(unused) == expected
+
+
 def test_random_numbers_go_on_where_they_were_saved():
     generator = torch.Generator()
     with preserved_random_state():

@@ -99,7 +99,7 @@ DataDir = Annotated[
 DatasetName = Annotated[str, typer.Argument(metavar="DATASET", help="cifar10-lt, cifar100-lt or tiny-imagenet.")]
 Subset = Annotated[int, typer.Option(min=1, max=3, help="Which classes are positive: 1, 2 or 3.")]
 Epochs = Annotated[int, typer.Option(min=1, help="Passes over the training data.")]
-Recipe = Annotated[str, typer.Option(help="How to train, whatever the loss: paper or strong.")]
+Recipe = Annotated[str, typer.Option(help="How to train, whatever the loss: paper, authors or strong.")]
 Split = Annotated[int, typer.Option(min=0, help="Seed of the split into training, validation and test data.")]
 Parameters = Annotated[
     list[str] | None,

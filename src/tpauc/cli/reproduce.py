@@ -35,9 +35,8 @@ from tpauc.region import Region
 
 if TYPE_CHECKING:
     from tpauc.paper.experiments.cells import Request
-    from tpauc.paper.experiments.differences import Difference
-    from tpauc.paper.experiments.planning import PlannedCell
-    from tpauc.paper.experiments.text_tables import Table
+    from tpauc.paper.experiments.table_folder import PlannedCell
+    from tpauc.paper.experiments.text_tables import Difference, Table
 
 Value = TypeVar("Value")
 
@@ -112,7 +111,7 @@ def table(
 
 def _show_plan(planned: Sequence[PlannedCell], *, as_json: bool) -> None:
     from tpauc.paper.experiments.cells import region_text
-    from tpauc.paper.experiments.planning import duration
+    from tpauc.paper.experiments.table_folder import duration
 
     total = sum(item.seconds for item in planned)
     cells, lines = [], []
@@ -205,13 +204,13 @@ def differences(
     Tells methods apart whose own intervals overlap. The tables are written to differences.md in the folder, too.
     """
     import_extra("torch", "paper")
-    from tpauc.paper.experiments import differences as experiment
+    from tpauc.paper.experiments import text_tables
 
     check_existing(out, "the folder of the table")
-    found = experiment.differences(out, data_dir, tuple(_values(against, str, "--against")) or experiment.AGAINST)
-    write_atomically(out / "differences.md", experiment.as_markdown(found).encode())
-    text = _tables_text(experiment.tables_of_differences(found))
-    show([_document(item) for item in found], [experiment.NOTE, "", text], as_json=as_json)
+    found = text_tables.differences(out, data_dir, tuple(_values(against, str, "--against")) or text_tables.AGAINST)
+    write_atomically(out / "differences.md", text_tables.differences_markdown(found).encode())
+    text = _tables_text(text_tables.tables_of_differences(found))
+    show([_document(item) for item in found], [text_tables.DIFFERENCES_NOTE, "", text], as_json=as_json)
 
 
 def _document(item: Difference) -> Document:

@@ -15,7 +15,7 @@ from tpauc.cli.options import AsJson, DataDir, Debug, Overwrite, Subset, Threads
 from tpauc.cli.reproduce import use_threads
 
 if TYPE_CHECKING:
-    from tpauc.paper.figures.image_trials import ImageRuns
+    from tpauc.paper.figures.trials import ImageRuns
 
 
 def figure(
@@ -54,7 +54,7 @@ def figure(
     import_extra("torch", "paper")
     from tpauc.paper.figures import make_figure
     from tpauc.paper.figures.catalogue import figure_files
-    from tpauc.paper.figures.image_trials import UnfinishedError
+    from tpauc.paper.figures.trials import UnfinishedError
 
     if show_list:
         _show_list(as_json=as_json)
@@ -107,9 +107,9 @@ def _image_runs(out: Path, data_dir: Path, dataset: str | None, subset: int) -> 
 
 
 def _show_plan(names: Sequence[str], runs: ImageRuns, *, as_json: bool) -> None:
-    from tpauc.paper.experiments.planning import duration
+    from tpauc.paper.experiments.table_folder import duration
     from tpauc.paper.figures import FIGURES
-    from tpauc.paper.figures.image_trials import seconds_left, workload_of
+    from tpauc.paper.figures.trials import seconds_left, workload_of
 
     planned, lines = [], []
     for name in names:

@@ -31,14 +31,7 @@ if TYPE_CHECKING:
 class TrainingLoop:
     """A run, in one of the processes that share it. Call :meth:`run`; ``state`` then holds the result.
 
-    Parameters
-    ----------
-    fabric : Fabric
-        Launched.
-    task : Task
-        What to train, on which data, and how.
-    stop : StopSignals
-        Tells whether the run is asked to stop.
+    The Fabric is launched; ``stop`` tells whether the run is asked to stop.
     """
 
     def __init__(self, fabric: Fabric, task: Task, stop: StopSignals) -> None:

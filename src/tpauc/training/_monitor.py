@@ -45,26 +45,7 @@ class NonFiniteError(Exception):
 
 
 class StepRecorder:
-    """Records the loss and the gradients of every step.
-
-    Parameters
-    ----------
-    parameters : iterable of (str, Parameter)
-        The parameters whose gradients to record.
-
-    Examples
-    --------
-    >>> weight = nn.Parameter(torch.ones(2))
-    >>> recorder = StepRecorder([("weight", weight)])
-    >>> for factor in (1.0, float("inf")):
-    ...     loss = (factor * weight).clamp_max(1.0).sum()
-    ...     weight.grad = torch.full((2,), factor)
-    ...     recorder.record(loss)
-    >>> recorder.collect(several_processes=False)
-    Traceback (most recent call last):
-    ...
-    tpauc.training._monitor.NonFiniteError: (0, "the gradient of 'weight' is inf, at a loss of 2")
-    """
+    """Records the loss of every step and the gradients of the named parameters."""
 
     def __init__(self, parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
         self._parameters = list(parameters)
@@ -133,30 +114,9 @@ def first_not_finite(named: Iterable[tuple[str, Any]]) -> str | None:
 class RunTimer:
     """Decides when a run polls and when it saves.
 
-    It polls about twice per second. It saves when the last checkpoint is old enough, and at the end of an epoch if
-    saving takes a small share of the time.
-
-    Parameters
-    ----------
-    checkpoint_seconds : float
-        Longest time between two checkpoints.
-    checkpoint_steps : int, optional
-        Save also after every such number of steps.
-    seconds, steps : float, int
-        Time and steps of earlier sessions of the run.
-    clock : callable
-        Returns seconds.
-
-    Examples
-    --------
-    >>> now = 0.0
-    >>> timer = RunTimer(60.0, None, clock=lambda: now)
-    >>> timer.next_poll
-    1
-    >>> now = 0.1
-    >>> timer.plan_next_poll(1, timer.seconds_per_step(1))
-    >>> timer.next_poll  # five steps would take half a second, but the distance at most doubles
-    3
+    It polls about twice per second. It saves when the last checkpoint is ``checkpoint_seconds`` old, every
+    ``checkpoint_steps`` steps, and at the end of an epoch if saving takes a small share of the time. ``seconds`` and
+    ``steps`` are those of earlier sessions of the run; ``clock`` returns seconds.
     """
 
     def __init__(
@@ -210,25 +170,10 @@ class RunTimer:
 
 
 class ProgressLine:
-    """Progress of a run on a stream, stderr by default.
+    """Progress of a run of ``epochs`` epochs, or of ``time_limit`` seconds, on a stream, stderr by default.
 
     On a terminal the line is redrawn in place, with a bar and the time left. On a file or a pipe there are plain lines:
     one per epoch, but at most one per second.
-
-    Parameters
-    ----------
-    epochs : int
-        Epochs of the whole run.
-    time_limit : float, optional
-        Seconds after which the run ends in any case.
-    stream : file, optional
-        Where to write.
-
-    Examples
-    --------
-    >>> line = ProgressLine(epochs=2, stream=sys.stdout)
-    >>> line.epoch({"epoch": 1, "loss": 0.25, "tpauc": 0.5}, best_epoch=1, steps_left=0, steps_done=10)
-    epoch 1/2  loss 0.25  TPAUC 0.5  (best: epoch 1)
     """
 
     def __init__(self, epochs: int, time_limit: float | None = None, stream: IO[str] | None = None) -> None:
@@ -279,17 +224,9 @@ class ProgressLine:
 
 
 class TensorBoardLog:
-    """Numbers of a run as TensorBoard files.
+    """Numbers of a run as TensorBoard files; ``first_row`` rows of its history are written already.
 
-    Parameters
-    ----------
-    folder : Path
-        Where to write.
-    first_step : int
-        Steps done when the session begins. What earlier sessions wrote about later steps is hidden: those steps are
-        trained again.
-    first_row : int
-        Number of rows of the history that are written already.
+    What earlier sessions wrote about steps after ``first_step`` is hidden: those steps are trained again.
     """
 
     def __init__(self, folder: Path, *, first_step: int, first_row: int) -> None:

@@ -41,21 +41,12 @@ _LAUNCHER_VARIABLES = ("LOCAL_RANK", "SLURM_PROCID")
 class StopSignals:
     """Turn SIGTERM and Ctrl-C into a clean stop, within a ``with`` statement.
 
-    A signal that arrived too late to be answered is raised again at the end. Signals reach only the main thread of a
-    program; in any other thread this does nothing.
+    ``requested`` is the number of the signal that arrived, 0 if none; ``forward`` is called with it. A signal that
+    arrived too late to be answered is raised again at the end. Signals reach only the main thread of a program; in any
+    other thread this does nothing.
 
-    Parameters
-    ----------
-    forward : callable, optional
-        Called with the number of the signal that arrived.
-    record_all : bool, default=False
-        Record every signal, not only the first, and raise none at the end. For a process whose parent forwards
-        signals: Ctrl-C at a terminal reaches it twice, from the terminal and from the parent.
-
-    Attributes
-    ----------
-    requested : int
-        Number of the signal that arrived, 0 if none.
+    With ``record_all`` every signal is recorded, not only the first, and none is raised at the end. That is for a
+    process whose parent forwards signals: Ctrl-C at a terminal reaches it twice, from the terminal and from the parent.
 
     Examples
     --------
@@ -103,14 +94,7 @@ class StopSignals:
 
 
 def starts_processes(config: TrainConfig, environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether ``fit`` starts the processes itself.
-
-    Examples
-    --------
-    >>> one, two = TrainConfig(alpha=0.3, beta=0.3), TrainConfig(alpha=0.3, beta=0.3, devices=2)
-    >>> starts_processes(one, {}), starts_processes(two, {}), starts_processes(two, {"LOCAL_RANK": "0"})
-    (False, True, False)
-    """
+    """Return whether ``fit`` starts the processes itself."""
     if config.strategy != "auto":
         return config.strategy in ("ddp_spawn", "ddp_fork")
     launched = any(variable in environment for variable in _LAUNCHER_VARIABLES)

@@ -81,15 +81,7 @@ class Progress:
 
 
 class RunState:
-    """Model, loss, optimiser, sampler, generators and progress of a run.
-
-    Parameters
-    ----------
-    fabric : Fabric
-        Launched.
-    task : Task
-        The model is trained in place.
-    """
+    """Model, loss, optimiser, sampler, generators and progress of a run, under a Fabric that is launched."""
 
     def __init__(self, fabric: Fabric, task: Task) -> None:
         config, validation = task.config, task.validation
@@ -200,18 +192,7 @@ class RunState:
 
 
 def random_state(generator: torch.Generator) -> dict[str, Any]:
-    """Return the state of ``generator`` and of torch's, NumPy's and Python's global generators, in plain values.
-
-    Examples
-    --------
-    >>> generator = torch.Generator()
-    >>> state = random_state(generator)
-    >>> first = torch.rand(3), np.random.random(), random.random(), torch.rand(2, generator=generator)
-    >>> set_random_state(state, generator)
-    >>> again = torch.rand(3), np.random.random(), random.random(), torch.rand(2, generator=generator)
-    >>> all(bool(np.all(np.asarray(a == b))) for a, b in zip(first, again))
-    True
-    """
+    """Return the state of ``generator`` and of torch's, NumPy's and Python's global generators, in plain values."""
     # NumPy types this as a union that names no keys.
     numpy_state: Any = np.random.get_state(legacy=False)
     version, internal, gauss_next = random.getstate()
@@ -256,16 +237,7 @@ def seed_all(generator: torch.Generator, *numbers: int) -> None:
 
 @contextmanager
 def preserved_random_state() -> Iterator[None]:
-    """Restore the global generators at the end of a ``with`` statement.
-
-    Examples
-    --------
-    >>> before = torch.get_rng_state()
-    >>> with preserved_random_state():
-    ...     _ = torch.rand(3)
-    >>> torch.equal(before, torch.get_rng_state())
-    True
-    """
+    """Restore the global generators at the end of a ``with`` statement."""
     unused = torch.Generator()
     before = random_state(unused)
     try:

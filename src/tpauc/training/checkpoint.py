@@ -154,17 +154,7 @@ def _check_plain(value: Any, where: str) -> None:
 
 
 class RunFolder:
-    """The folder of a training run.
-
-    Parameters
-    ----------
-    path : str or path
-        The folder.
-
-    Attributes
-    ----------
-    config, last, best, history, tensorboard : Path
-        The files in it, see the module.
+    """The folder of a training run; ``config``, ``last``, ``best``, ``history``, ``tensorboard``: the files in it.
 
     Examples
     --------

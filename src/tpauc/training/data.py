@@ -33,15 +33,10 @@ class Examples(Protocol):
 
 
 def as_examples(data: Data, name: str) -> Examples:
-    """Return ``data`` by row, its labels checked.
+    """Return ``data`` by row, its labels checked; errors call the data ``name``.
 
-    Parameters
-    ----------
-    data : (inputs, labels) or Dataset
-        Two tensors with one example per row, or a map-style data set of pairs ``(input, label)``. A data set may have
-        an attribute ``labels``, the labels of all its rows; without it every item is read once to find them.
-    name : str
-        Name of the data in error messages.
+    They are two tensors with one example per row, or a map-style data set of pairs ``(input, label)``. A data set may
+    have an attribute ``labels``, the labels of all its rows; without it every item is read once to find them.
 
     Examples
     --------

@@ -95,16 +95,10 @@ def scores_of(
     workers: int = 0,
     forward: Callable[[Any], torch.Tensor] | None = None,
 ) -> torch.Tensor:
-    """Return the logits of consecutive rows as a flat tensor on the CPU, float32 or float64.
+    """Return the logits of consecutive rows, all by default, as a flat tensor on the CPU, float32 or float64.
 
-    Parameters
-    ----------
-    model : nn.Module
-        Used in evaluation mode; every submodule is left in the mode it was in.
-    examples, batch_size, rows, workers
-        Which rows (all by default), and how many at a time.
-    forward : callable, optional
-        Computes logits from inputs with ``model``, for example on another device; ``model`` itself by default.
+    The model is used in evaluation mode, and every submodule is left in the mode it was in. ``forward`` computes logits
+    from inputs with ``model``, for example on another device; ``model`` itself by default.
     """
     rows = range(len(examples.positive)) if rows is None else rows
     logits: list[torch.Tensor] = []
@@ -155,13 +149,7 @@ def scores_over_processes(fabric: Fabric, model: nn.Module, examples: Examples, 
 
 
 def block_of(n_rows: int, part: int, parts: int) -> range:
-    """Return the rows of one of ``parts`` consecutive blocks whose sizes differ by at most 1.
-
-    Examples
-    --------
-    >>> [block_of(5, part, 3) for part in range(3)]
-    [range(0, 1), range(1, 3), range(3, 5)]
-    """
+    """Return the rows of one of ``parts`` consecutive blocks whose sizes differ by at most 1."""
     return range(part * n_rows // parts, (part + 1) * n_rows // parts)
 
 

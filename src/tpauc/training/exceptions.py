@@ -94,13 +94,6 @@ class TrainingInterruptedByUser(TrainingInterrupted, KeyboardInterrupt):
 
 
 def interrupted(signal_number: int, where: str, checkpoint: Path | None) -> TrainingInterrupted:
-    """Return the exception to raise after a signal.
-
-    Examples
-    --------
-    >>> print(interrupted(signal.SIGTERM, "in epoch 2 after 7 of 40 steps", Path("run/last.ckpt")))
-    Interrupted by SIGTERM in epoch 2 after 7 of 40 steps. Saved in run/last.ckpt; to resume, run the same again \
-(resume='auto').
-    """
+    """Return the exception to raise after a signal."""
     kind = TrainingInterruptedByUser if signal_number == signal.SIGINT else TrainingInterrupted
     return kind(signal_number, where, checkpoint)

@@ -44,15 +44,7 @@ def _check_world_size(processes: int, environment: Mapping[str, str]) -> None:
 
 
 def make_loss(loss: nn.Module, config: TrainConfig) -> nn.Module:
-    """Return ``loss``, preceded by ordinary AUC optimisation for ``config.warmup_epochs``.
-
-    Examples
-    --------
-    >>> from tpauc import Polynomial, TPAUCLoss
-    >>> config = TrainConfig(alpha=0.3, beta=0.3, warmup_epochs=5)
-    >>> type(make_loss(TPAUCLoss(Polynomial(3.0)), config).current).__name__
-    'SquareAUCLoss'
-    """
+    """Return ``loss``, preceded by ordinary AUC optimisation for ``config.warmup_epochs``."""
     if config.warmup_epochs == 0:
         return loss
     if isinstance(loss, WarmUp):
@@ -61,15 +53,7 @@ def make_loss(loss: nn.Module, config: TrainConfig) -> nn.Module:
 
 
 def make_optimizer(model: nn.Module, loss: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    """Return the optimiser of the parameters of ``model``, and of ``loss`` if it is a minimax form.
-
-    Examples
-    --------
-    >>> from tpauc import SquareAUCLoss
-    >>> config = TrainConfig(alpha=0.3, beta=0.3, optimizer="adam", lr=0.01)
-    >>> type(make_optimizer(nn.Linear(2, 1), SquareAUCLoss(), config)).__name__
-    'Adam'
-    """
+    """Return the optimiser of the parameters of ``model``, and of ``loss`` if it is a minimax form."""
     saddles = [module for module in loss.modules() if isinstance(module, SaddleLoss)]
     if config.optimizer == "minimax" and len(saddles) != 1:
         raise ValueError(
@@ -98,12 +82,6 @@ def rate_factor(config: TrainConfig, epoch: int) -> float:
     """Return the factor of all learning rates in an epoch, counted from 0.
 
     It is in closed form, so that a resumed run needs only the number of the epoch.
-
-    Examples
-    --------
-    >>> config = TrainConfig(alpha=0.3, beta=0.3, epochs=4, schedule="cosine")
-    >>> [round(rate_factor(config, epoch), 3) for epoch in range(4)]
-    [1.0, 0.854, 0.5, 0.146]
     """
     if config.schedule == "exponential":
         return config.decay**epoch
@@ -113,16 +91,7 @@ def rate_factor(config: TrainConfig, epoch: int) -> float:
 
 
 def make_sampler(positive: BoolArray, config: TrainConfig) -> StratifiedBatchSampler:
-    """Return the sampler of training batches.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> positive = np.arange(100) < 20
-    >>> config = TrainConfig(alpha=0.3, beta=0.3, batch_size=10, ratio=None)
-    >>> make_sampler(positive, config).positives_per_batch
-    2
-    """
+    """Return the sampler of training batches."""
     n_positive = int(positive.sum())
     ratio = (n_positive, positive.size - n_positive) if config.ratio is None else config.ratio
     common: dict[str, Any] = {"batch_size": config.batch_size, "ratio": ratio, "seed": config.seed}

@@ -6,8 +6,8 @@ import socket
 import pytest
 
 from download_server import serving
-from tpauc.paper.data import downloads
-from tpauc.paper.data.downloads import DownloadError, RemoteFile, download
+from tpauc.paper.data import archives
+from tpauc.paper.data.archives import DownloadError, RemoteFile, download
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def server(monkeypatch):
 @pytest.fixture
 def body(server):
     """Return the body that the server has: 3 blocks of a download and a bit."""
-    server.body = bytes(range(256)) * (3 * downloads._BLOCK // 256) + b"the end"
+    server.body = bytes(range(256)) * (3 * archives._BLOCK // 256) + b"the end"
     return server.body
 
 
@@ -186,7 +186,7 @@ def test_no_network(tmp_path):
 
 
 def test_a_server_that_falls_silent(tmp_path, monkeypatch, server):
-    monkeypatch.setattr(downloads, "_SECONDS_OF_SILENCE", 0.05)
+    monkeypatch.setattr(archives, "_SECONDS_OF_SILENCE", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/data.tar.gz"
         assert "timed out" in failure(RemoteFile(url, 10, "0" * 32), tmp_path)

@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from paper_runs import request, result
-from tpauc.paper.experiments.epoch_scores import Labels, ScoreFolder
 from tpauc.paper.experiments.image_data import check_measured_on, check_scored_on
-from tpauc.paper.experiments.results import ResultsFile
+from tpauc.paper.experiments.results import Labels, ResultsFile, ScoreFolder
 
 
 def images(positive, negative):

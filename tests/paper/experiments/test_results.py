@@ -1,12 +1,14 @@
-"""The file of results: read as written, whole after a kill, and refused if damaged."""
+"""What trainings leave: rows that are read as written, whole after a kill, refused if damaged; and their origin."""
 
 import random
 import signal
+import subprocess
 from dataclasses import asdict, fields
 
 import pytest
 
 from paper_runs import request, result
+from tpauc.paper.experiments import results
 from tpauc.paper.experiments.cells import (
     parameters_text,
 )
@@ -123,3 +125,35 @@ def test_keys_and_columns_agree():
     assert set(asdict(row)) == set(COLUMNS)
     key_columns = tuple(field.name for field in fields(Key))
     assert COLUMNS[: len(key_columns)] == key_columns
+
+
+# ---------------------------------------------------------------------------------------------- where numbers come from
+
+
+def test_commit_is_that_of_the_package(monkeypatch, tmp_path):
+    monkeypatch.setattr(results, "_PACKAGE", tmp_path)
+    look = results.commit.__wrapped__
+
+    def git(*arguments):
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+        )
+
+    assert look() == ""
+    git("init")
+    (tmp_path / "__init__.py").write_text("")
+    assert look() == ""  # a repository that knows nothing of these files
+    git("add", ".")
+    git("commit", "-m", "first")
+    commit = look()
+    assert len(commit) == 40
+    (tmp_path / "__init__.py").write_text("changed")
+    assert look() == f"{commit}+changes"
+
+
+def test_without_git_there_is_no_commit(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert results.commit.__wrapped__() == ""

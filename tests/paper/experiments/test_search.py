@@ -14,8 +14,8 @@ from tpauc.metrics.area import tpauc_score
 from tpauc.paper.data.datasets import load_splits
 from tpauc.paper.experiments import search as searching
 from tpauc.paper.experiments.backbones import BACKBONES
-from tpauc.paper.experiments.cell_training import BestEpoch, Trained
-from tpauc.paper.experiments.epoch_scores import ScoreFolder
+from tpauc.paper.experiments.cell_training import Trained
+from tpauc.paper.experiments.results import ScoreFolder
 from tpauc.paper.experiments.search import (
     Search,
     StorageError,
@@ -175,7 +175,7 @@ def fake_training(monkeypatch, *happenings):
         return Trained(None, None, 1.0)
 
     monkeypatch.setattr(searching, "train_cell", train)
-    monkeypatch.setattr(searching, "best_epoch", lambda *arguments: BestEpoch(1, 0.5))
+    monkeypatch.setattr(searching, "best_epoch", lambda *arguments: (1, 0.5))
     monkeypatch.setattr(searching, "_SECONDS_TO_WAIT", 0.0)
 
 

@@ -18,18 +18,19 @@ from torch import nn
 from typer.testing import CliRunner
 
 from image_files import write_cifar10
-from paper_runs import fill, fill_quietly, folder, numbers_in, request, small_network
+from paper_runs import fill, fill_quietly, folder, numbers_in, request, result, small_network
 from tpauc.cli.main import app
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.intervals import tpauc_interval
 from tpauc.paper.data.datasets import DATASETS, load_splits
-from tpauc.paper.experiments import image_data
+from tpauc.paper.experiments import image_data, table_folder
 from tpauc.paper.experiments.backbones import BACKBONES
-from tpauc.paper.experiments.epoch_scores import ScoreFolder
-from tpauc.paper.experiments.results import COLUMNS
-from tpauc.paper.experiments.table_folder import TableFolder
+from tpauc.paper.experiments.cell_training import config_of
+from tpauc.paper.experiments.results import COLUMNS, ScoreFolder
+from tpauc.paper.experiments.table_folder import TableFolder, known_seconds
 from tpauc.region import Region
 from tpauc.training.checkpoint import RunFolder
+from tpauc.training.setup import make_sampler
 from training_runs import run, start, wait_for
 
 KILLS = 6
@@ -438,3 +439,63 @@ def test_mistakes_are_one_line(tmp_path, arguments, code, message):
     assert done.stdout == ""
     assert done.stderr.splitlines()[-1].startswith("tpauc: error: ")
     assert re.search(message, done.stderr.splitlines()[-1])
+
+
+# ------------------------------------------------------------------------------------------------------------- planning
+
+
+def test_the_plan_knows_what_finished_cells_took():
+    cell = request(epochs=30).cells()[0]
+    assert known_seconds(cell, []) is None
+    others = [result(method="CE-RW", seconds=600.0), result(subset=2, seconds=1.0)]
+    assert known_seconds(cell, others) == 20.0
+    assert known_seconds(cell, [*others, result(seconds=900.0)]) == 30.0
+    assert known_seconds(cell, [result(threads=torch.get_num_threads() + 1)]) is None
+    assert known_seconds(cell, [result(machine="another machine, 2 cores")]) is None
+    assert known_seconds(cell, [result(recipe="strong")]) is None  # which scores each image twice
+
+
+def test_the_plan_times_a_step_where_nothing_is_finished(tmp_path, data_dir):
+    planned = folder(tmp_path, data_dir).plan(request(methods=("SqAUC", "Minmax-Poly"), epochs=5))
+    assert [item.epochs_left for item in planned] == [5, 5]
+    assert all(item.seconds > 0.0 for item in planned)
+    assert not list(tmp_path.iterdir())
+
+
+class Clocked(nn.Module):
+    """Takes a second for a step of training and a hundred to score a batch, by a clock of its own."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.weight, self.clock = nn.Parameter(torch.ones(1)), clock
+
+    def forward(self, images):
+        self.clock.now += 1.0 if self.training else 100.0 * len(images) / 256
+        return images.float().mean(dim=(1, 2, 3)) * self.weight
+
+
+class Clock:
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("method", "recipe", "scored"),
+    [
+        ("SqAUC", "paper", "validation test"),
+        ("SqAUC", "strong", "validation test validation test"),  # and the mirror images
+        ("TruncTPAUC", "paper", "validation test train"),
+    ],
+)
+def test_the_plan_counts_steps_and_scoring(tmp_path, data_dir, monkeypatch, method, recipe, scored):
+    clock = Clock()
+    monkeypatch.setattr(table_folder, "time", clock)
+    table = TableFolder(tmp_path, data_dir, backbone=lambda: Clocked(clock))
+    (planned,) = table.plan(request(methods=(method,), recipe=recipe, epochs=3), say=lambda line: None)
+    splits = load_splits("cifar10-lt", subset=1, data_dir=data_dir)
+    config = config_of(planned.cell, None, progress=False)
+    steps = len(make_sampler(splits.train[1].numpy(), config))
+    images = sum(len(getattr(splits, part)[1]) for part in scored.split())
+    assert planned.seconds == pytest.approx(3 * (steps + 100.0 * images / 256))

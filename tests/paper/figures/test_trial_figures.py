@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from tpauc.paper.experiments.published import REGIONS
-from tpauc.paper.figures import FIGURES, make_figure, sensitivity, theorems
-from tpauc.paper.figures._drawing import INK, line_style
-from tpauc.paper.figures._plane_trials import MODELS, Budget
+from tpauc.paper.figures import FIGURES, make_figure, theorems, trial_figures
+from tpauc.paper.figures.figure import INK, line_style
+from tpauc.paper.figures.trials import MODELS, Budget
 
 TINY = Budget(seeds=2, steps=3, warmup=1, n_positive=12, n_negative=40, side=20)
 TRIALS = ("gamma", "two-gammas", "warm-up", "opauc", "truncation", "best-gamma")
@@ -206,7 +206,7 @@ def test_best_values_are_those_of_the_largest_tpauc():
         {"method": "TPAUC-Poly", "value": value, "seed": seed, "beta": 0.4, "tpauc": tpauc}
         for value, seed, tpauc in ((0.1, 0, 0.5), (0.2, 0, 0.6), (0.1, 1, 0.9), (0.2, 1, 0.8))
     ]
-    assert sensitivity.best_values(rows, "TPAUC-Poly", 0.4) == [0.2, 0.1]
+    assert trial_figures.best_values(rows, "TPAUC-Poly", 0.4) == [0.2, 0.1]
 
 
 def test_the_map_of_two_gammas_has_positives_upwards_and_frames_the_best(tiny_rows):

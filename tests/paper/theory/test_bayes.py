@@ -19,12 +19,10 @@ from tpauc.paper.theory.bayes import (
 )
 from tpauc.paper.theory.inconsistency import (
     REGION,
-)
-from tpauc.paper.theory.populations import BENT_BORDER, TWO_KINDS_OF_HARD, FinitePopulation, NormalBlob, PlaneMixture
-from tpauc.paper.theory.roc_areas import (
     curve_tpauc,
     entry_rate,
 )
+from tpauc.paper.theory.populations import BENT_BORDER, TWO_KINDS_OF_HARD, FinitePopulation, NormalBlob, PlaneMixture
 from tpauc.region import Region
 
 ROUNDING = 1e-12  # of sums of at most a few thousand shares

@@ -9,15 +9,23 @@
 The MD5 sums of both CIFAR archives are published on their authors' page. The authors of Tiny-ImageNet publish none; its
 sum is the one on which public loaders of the set agree.
 
-Archives are not trusted: they may hold regular files and folders only, all inside the expected folder. Everything is
-written to a folder beside the final one and renamed when it is complete, so a half-unpacked data set never has the
+**Downloads** are resumed where an earlier attempt ended. An incomplete file is kept beside the target as ``NAME.part``,
+and the next attempt asks the server for the rest (HTTP ``Range``); if the server sends the whole file again, the whole
+file is taken. An answer whose headers do not fit the file, such as the page of a proxy, is refused before a byte of it
+is written.
+
+**Archives** are not trusted: they may hold regular files and folders only, all inside the expected folder. Everything
+is written to a folder beside the final one and renamed when it is complete, so a half-unpacked data set never has the
 final name.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
+import http.client
 import lzma
+import re
 import shutil
 import stat
 import tarfile
@@ -26,10 +34,26 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO, NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
 from tpauc._files import locked, replaced_folder
 from tpauc._validation import check_choice
-from tpauc.paper.data.downloads import Progress, RemoteFile, download
+
+_BLOCK = 1 << 18
+_SECONDS_OF_SILENCE = 30.0
+_AGAIN = "what has arrived is kept, try again to go on from there"
+
+Progress = Callable[[int], None]
+
+
+class RemoteFile(NamedTuple):
+    """A file on a server, with its size and MD5 sum."""
+
+    url: str
+    size: int
+    md5: str
 
 
 @dataclass(frozen=True)
@@ -73,32 +97,12 @@ def fetch(
     progress: Progress = lambda arrived: None,
     say: Callable[[str], None] = lambda line: None,
 ) -> bool:
-    """Download and unpack a data set, unless its folder exists.
+    """Download and unpack a data set into ``data_dir``; return False if its folder exists and nothing was done.
 
-    Parameters
-    ----------
-    name : {"cifar10", "cifar100", "tiny-imagenet"}
-        A key of ``ARCHIVES``.
-    data_dir : path
-        Made if necessary; the folder of the set is made inside. An archive that is already there is used.
-    overwrite : bool, default=False
-        Replace an existing folder, once the new one is complete.
-    progress : callable, optional
-        Called with the number of bytes downloaded so far.
-    say : callable, optional
-        Called with a line when unpacking begins, or before a wait for another process that fetches the same set.
-
-    Returns
-    -------
-    bool
-        False if the folder exists and nothing was done.
-
-    Raises
-    ------
-    DownloadError
-        If the download fails; the next call continues where it ended.
-    ValueError
-        If the archive cannot be unpacked safely.
+    An archive that is already there is used. With ``overwrite`` an existing folder is replaced, once the new one is
+    complete. ``progress`` is called with the number of bytes downloaded so far; ``say`` with a line when unpacking
+    begins, or before a wait for another process that fetches the same set. A failed download is a `DownloadError`, and
+    the next call continues where it ended; an archive that cannot be unpacked safely is a ``ValueError``.
 
     Examples
     --------
@@ -125,6 +129,109 @@ def fetch(
     return True
 
 
+# ---------------------------------------------------------------------------------------------------------- downloads
+
+
+class DownloadError(OSError):
+    """A download failed. The bytes that have arrived are kept unless they are known to be wrong."""
+
+
+def download(remote: RemoteFile, target: Path, progress: Progress) -> None:
+    """Download a file to ``target``, which appears only when it is complete; failures are a `DownloadError`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> remote = RemoteFile("https://localhost/data", size=5, md5="5d41402abc4b2a76b9719d911017c592")
+    >>> (folder / "data.part").write_bytes(b"hello")  # all has arrived, but has not been checked yet
+    5
+    >>> download(remote, folder / "data", progress=print)
+    >>> (folder / "data").read_bytes()
+    b'hello'
+    """
+    if target.exists() and _md5(target) == remote.md5:
+        return
+    part = target.with_name(f"{target.name}.part")
+    have = part.stat().st_size if part.exists() else 0
+    if have != remote.size:
+        _complete(remote, part, have if have < remote.size else 0, progress)
+    if (found := _md5(part)) != remote.md5:
+        raise _wrong_file(part, f"{remote.url} has the MD5 sum {found} instead of {remote.md5}")
+    part.replace(target)
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def _wrong_file(part: Path, message: str) -> DownloadError:
+    """Remove a wrong ``part``, and return the error that says why."""
+    part.unlink(missing_ok=True)
+    return DownloadError(f"{message}; what has arrived is removed, try again")
+
+
+def _complete(remote: RemoteFile, part: Path, have: int, progress: Progress) -> None:
+    """Add the missing bytes to the first ``have`` bytes of ``part``."""
+    try:
+        arrived = _append(remote, part, have, progress)
+    except HTTPError as error:
+        error.close()
+        answer = f"the server answered {error.code} {error.reason} for {remote.url}"
+        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+            raise _wrong_file(part, answer) from error
+        raise DownloadError(answer) from error
+    except (URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+        reason = error.reason if isinstance(error, URLError) else error
+        raise DownloadError(f"no connection to {remote.url} ({reason}); {_AGAIN}") from error
+    if arrived < remote.size:
+        raise DownloadError(f"{remote.url} ended after {arrived:,} of {remote.size:,} bytes; {_AGAIN}")
+    if arrived > remote.size:
+        raise _wrong_file(part, f"{remote.url} is longer than the {remote.size:,} bytes that it should have")
+
+
+def _append(remote: RemoteFile, part: Path, have: int, progress: Progress) -> int:
+    """Write the answer of the server to its place in ``part``, and return the new length."""
+    request = Request(remote.url, headers={"Range": f"bytes={have}-"} if have else {})
+    with urlopen(request, timeout=_SECONDS_OF_SILENCE) as response:
+        start = _first_byte(response, remote, have)
+        with part.open("r+b" if part.exists() else "wb") as file:
+            file.seek(start)
+            file.truncate()
+            return _copy(response, file, start, remote, progress)
+
+
+def _first_byte(response: http.client.HTTPResponse, remote: RemoteFile, have: int) -> int:
+    """Return the place in the file at which the body of an answer begins; refuse an answer that does not fit."""
+    if response.status == http.client.PARTIAL_CONTENT:
+        sent = response.headers.get("Content-Range", "")
+        found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", sent.strip())
+        if found is None or int(found[1]) != have or found[2] not in ("*", str(remote.size)):
+            raise _refused(remote, f"the range {sent!r} when it was asked for from byte {have} on")
+        return have
+    length = response.headers.get("Content-Length", "an unknown number of")
+    if length != str(remote.size):
+        raise _refused(remote, f"{length} bytes")
+    return 0
+
+
+def _refused(remote: RemoteFile, sent: str) -> DownloadError:
+    return DownloadError(f"{remote.url} has {remote.size} bytes, but the server sent {sent}; {_AGAIN}")
+
+
+def _copy(
+    response: http.client.HTTPResponse, file: IO[bytes], arrived: int, remote: RemoteFile, progress: Progress
+) -> int:
+    """Write a body to a file, stopping if it is too long, and return the number of bytes in the file."""
+    progress(arrived)
+    while arrived <= remote.size and (block := response.read(_BLOCK)):
+        file.write(block)
+        arrived += len(block)
+        progress(arrived)
+    return arrived
+
+
 # ---------------------------------------------------------------------------------------------------------- unpacking
 
 # Errors of archives that are damaged, encrypted, or compressed in a way that Python does not know (NotImplementedError,
@@ -136,20 +243,10 @@ _UNREADABLE = (
 
 
 def unpack(archive: Path, destination: Path) -> None:
-    """Unpack an archive whose members are all in one folder.
+    """Unpack a ``.zip`` file, or else a tar file compressed by gzip, whose members are all in one folder.
 
-    Parameters
-    ----------
-    archive : path
-        A ``.zip`` file, or else a tar file compressed by gzip.
-    destination : path
-        Folder to make, or to replace; the folder in the archive has the same name.
-
-    Raises
-    ------
-    ValueError
-        If the archive is damaged or encrypted, or has a link, a device, or a member outside its folder. Nothing is
-        written then.
+    The folder ``destination`` of the same name is made or replaced. If the archive is damaged or encrypted, or has a
+    link, a device, or a member outside its folder, a ``ValueError`` is raised and nothing is written.
 
     Examples
     --------

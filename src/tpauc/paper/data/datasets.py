@@ -1,8 +1,15 @@
 """The paper's nine binary image sets: three subsets each of CIFAR-10-LT, CIFAR-100-LT and Tiny-ImageNet-200.
 
-A subset calls some classes positive and all others negative; the three subsets of a set have the same images. The sizes
-follow from the counts rule of `long_tail` with ``rho = 0.01`` for both CIFAR sets, training and test images pooled, and
-with ``rho = 1`` for Tiny-ImageNet:
+The class sizes of a long-tailed set fall exponentially. With ``C`` classes, ``n`` images in the largest class and the
+ratio ``rho`` of the smallest to the largest, class ``i`` keeps
+
+    n_i = floor(n * rho^(i / (C - 1)))        i = 0, ..., C - 1
+
+images, drawn at random. Of every class 70 % go to training, 15 % to validation and the rest to the test:
+``floor(0.7 n_i)``, ``floor(0.15 n_i)`` and the remaining images. ``rho = 1`` keeps all classes whole.
+
+A subset calls some classes positive and all others negative; the three subsets of a set have the same images. Here
+``rho = 0.01`` for both CIFAR sets, training and test images pooled, and ``rho = 1`` for Tiny-ImageNet:
 
 | set | classes | n | sizes against the paper's table |
 | --- | --- | --- | --- |
@@ -21,7 +28,7 @@ of the images in the files. Files with many equal images are damaged, and refuse
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,19 +39,24 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tpauc._validation import check_choice, check_count, check_path
+from tpauc._validation import check_choice, check_count, check_path, check_seed, check_share
 from tpauc.paper.data.image_files import (
     CIFAR10,
     CIFAR100,
     CIFAR_SHAPE,
     TINY_NAME,
     CifarFiles,
+    Rows,
     TinyImageNetFiles,
     damaged_file,
     fetch_command,
 )
-from tpauc.paper.data.long_tail import Rows, class_counts, distinct_rows, split_rows
+from tpauc.region import hard_mass
 from tpauc.training.data import Data
+
+TRAIN_PERCENT, VALIDATION_PERCENT = 70, 15
+
+# --------------------------------------------------------------------------------------------------------- the sets
 
 
 @dataclass(frozen=True)
@@ -161,6 +173,75 @@ DATASETS: dict[str, ImageSet] = {
 }
 
 
+# ------------------------------------------------------------------------------------------------ classes and parts
+
+
+def class_counts(n_classes: int, *, largest: int, ratio: float) -> list[int]:
+    """Return the number of images of each class: ``largest`` of class 0, ``ratio`` times as many of the last class.
+
+    Examples
+    --------
+    >>> class_counts(10, largest=6000, ratio=0.01)
+    [6000, 3596, 2156, 1292, 774, 464, 278, 166, 100, 60]
+    """
+    n_classes = check_count(n_classes, "n_classes", at_least=2)
+    largest, ratio = check_count(largest, "largest"), check_share(ratio, "ratio")
+    return [hard_mass(largest, ratio ** (number / (n_classes - 1))) for number in range(n_classes)]
+
+
+def part_sizes(count: int) -> tuple[int, int, int]:
+    """Return how many of ``count`` images of a class are for training, for validation and for the test.
+
+    Examples
+    --------
+    >>> part_sizes(2156)
+    (1509, 323, 324)
+    """
+    train, validation = count * TRAIN_PERCENT // 100, count * VALIDATION_PERCENT // 100
+    return train, validation, count - train - validation
+
+
+def split_rows(classes: npt.NDArray[np.integer], keep: Sequence[int], *, seed: int) -> list[Rows]:
+    """Draw ``keep[i]`` images of class ``i``, and return the ascending rows of training, validation and test.
+
+    A class with fewer images is taken whole. The draw from a class depends only on the seed and on the rows of that
+    class; ``classes`` has the class of each image.
+
+    Examples
+    --------
+    >>> parts = split_rows(np.array([0] * 20 + [1] * 20), [20, 10], seed=0)
+    >>> [rows.size for rows in parts]
+    [21, 4, 5]
+    """
+    drawn: list[list[Rows]] = [[], [], []]
+    for number, count in enumerate(keep):
+        rng = np.random.default_rng([check_seed(seed), number])
+        chosen = rng.permutation(np.flatnonzero(classes == number))[:count]
+        train, validation, _ = part_sizes(chosen.size)
+        for part, some in zip(drawn, np.split(chosen, [train, train + validation]), strict=True):
+            part.append(some)
+    return [np.sort(np.concatenate(part)) for part in drawn]
+
+
+def distinct_rows(digests: Sequence[bytes], classes: npt.NDArray[np.integer]) -> Rows:
+    """Return one row per content, in the order of the digests, which does not depend on the order in the files.
+
+    Of rows with the same content the row of the lowest class is returned.
+
+    Examples
+    --------
+    >>> distinct_rows([b"b", b"a", b"b", b"c"], np.array([1, 0, 0, 1]))
+    array([1, 2, 3])
+    """
+    by_content: dict[bytes, int] = {}
+    for row in sorted(range(len(digests)), key=lambda row: (digests[row], classes[row])):
+        by_content.setdefault(digests[row], row)
+    return np.array(list(by_content.values()), dtype=np.int64)
+
+
+# ---------------------------------------------------------------------------------------------------------- loading
+
+
 @dataclass(frozen=True)
 class Splits:
     """The three parts of a data set, in the form that `tpauc.fit` and `tpauc.evaluate` take.
@@ -205,29 +286,11 @@ _MOST_COPIES, _MOST_REPEATED = 10, 0.01
 
 
 def load_splits(name: str, *, subset: int, data_dir: Path | str, seed: int = 0) -> Splits:
-    """Return training, validation and test data of one of the nine sets.
+    """Return training, validation and test data of one of the nine sets, from the files of ``tpauc data fetch``.
 
-    Parameters
-    ----------
-    name : {"cifar10-lt", "cifar100-lt", "tiny-imagenet"}
-        A key of ``DATASETS``.
-    subset : {1, 2, 3}
-        Which classes are positive.
-    data_dir : path
-        Directory that ``tpauc data fetch`` filled.
-    seed : int, default=0
-        Decides which images are drawn and how they are split; the same for every subset.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing. The message names it and the command that fetches it.
-    ValueError
-        If a file is damaged.
-
-    Notes
-    -----
-    If the files have fewer images per class than the official ones, the counts rule starts at that number.
+    ``seed`` decides which images are drawn and how they are split, in the same way for every subset. If the files have
+    fewer images per class than the official ones, the counts rule starts at that number. A missing file is a
+    ``FileNotFoundError`` and a damaged one a ``ValueError``; both name the file and the command that fetches it.
 
     Examples
     --------

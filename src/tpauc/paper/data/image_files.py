@@ -24,9 +24,9 @@ import torch
 from torch.utils.data import Dataset
 
 from tpauc._validation import import_extra
-from tpauc.paper.data.long_tail import Rows
 
 Bytes = npt.NDArray[np.uint8]
+Rows = npt.NDArray[np.int64]
 
 
 # ------------------------------------------------------------------------------------------------------------- damage
@@ -68,25 +68,12 @@ _CIFAR_BYTES = 3 * 32 * 32
 
 @dataclass(frozen=True)
 class CifarLayout:
-    """The files of a set, and the format of their records.
+    """The files of a set, and the format of their records."""
 
-    Attributes
-    ----------
-    fetch_name : str
-        Name of the set in ``tpauc data fetch``.
-    folder : str
-        Folder inside the data directory.
-    files : tuple of str
-        In the order in which their images are numbered.
-    label_bytes : int
-        Bytes before the image; the last of them is the class.
-    n_classes : int
-    """
-
-    fetch_name: str
+    fetch_name: str  # in ``tpauc data fetch``
     folder: str
-    files: tuple[str, ...]
-    label_bytes: int
+    files: tuple[str, ...]  # in the order in which their images are numbered
+    label_bytes: int  # before the image; the last of them is the class
     n_classes: int
 
     @property
@@ -110,26 +97,8 @@ CIFAR100 = CifarLayout(
 class CifarFiles:
     """The images of CIFAR-10 or CIFAR-100, numbered through all files.
 
-    Parameters
-    ----------
-    data_dir : path
-        Directory that holds the folder of the set.
-    layout : CifarLayout
-        ``CIFAR10`` or ``CIFAR100``.
-
-    Attributes
-    ----------
-    folder : Path
-        Folder of the set.
-    classes : uint8 array, shape (n,)
-        Class of each image; all classes have the same number of images.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file is cut short or holds something else.
+    ``classes`` is a uint8 array of shape (n,). A missing file is a ``FileNotFoundError``; a file that is cut short or
+    holds something else, and classes of different sizes, are a ``ValueError``.
 
     Examples
     --------
@@ -193,14 +162,7 @@ _TINY_CLASSES, _TINY_SIDE = 200, 64
 
 
 class TinyImages(Dataset[tuple[torch.Tensor, torch.Tensor]]):
-    """Images that are decoded on demand; their labels are known beforehand.
-
-    Parameters
-    ----------
-    paths : sequence of str
-        JPEG files of 64 x 64 pixels, in colour or grey.
-    labels : bool tensor, shape (n,)
-        True for the positive class.
+    """JPEG files of 64 x 64 pixels that are decoded on demand; their labels are known beforehand.
 
     Examples
     --------
@@ -223,28 +185,7 @@ class TinyImages(Dataset[tuple[torch.Tensor, torch.Tensor]]):
 
 
 class TinyImageNetFiles:
-    """The training images of Tiny-ImageNet-200, numbered by class and then by name.
-
-    Parameters
-    ----------
-    data_dir : path
-        Directory that holds the folder of the set.
-
-    Attributes
-    ----------
-    folder : Path
-        Folder of the set.
-    classes : int array, shape (n,)
-        Class of each image; all classes have the same number of images.
-    paths : list of str
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder or one of its classes is missing.
-    ValueError
-        If classes have lost images.
-    """
+    """The training images of Tiny-ImageNet-200, numbered by class and then by name; errors as in `CifarFiles`."""
 
     def __init__(self, data_dir: Path) -> None:
         self.folder = data_dir / TINY_FOLDER

@@ -33,11 +33,6 @@ HEAD_INITS = ("torch", "kaiming_uniform")
 class Normalise(nn.Module):
     """Turn pixels in 0..255 into numbers with mean about 0 and variance about 1 per channel.
 
-    Parameters
-    ----------
-    pixels : (means, standard deviations)
-        Of each channel, in units of a byte.
-
     Examples
     --------
     >>> Normalise(CIFAR_PIXELS)(torch.full((1, 3, 1, 1), 125, dtype=torch.uint8)).flatten()
@@ -75,12 +70,8 @@ def halved_and_padded(images: torch.Tensor, width: int) -> torch.Tensor:
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions with batch normalisation, added to a shortcut.
 
-    Parameters
-    ----------
-    inputs, width : int
-        Channels before and after. If they differ, the image is halved.
-    learned_shortcut : bool
-        Whether the shortcut of a halved image is a convolution instead of `halved_and_padded`.
+    If the channels before (``inputs``) and after (``width``) differ, the image is halved. Its shortcut is then
+    `halved_and_padded`, or a convolution if it is learned.
 
     Examples
     --------
@@ -114,23 +105,11 @@ class BasicBlock(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A residual network with one logit.
+    """A residual network with one logit: a stem, then stages of these ``widths`` with ``blocks`` blocks each.
 
-    Parameters
-    ----------
-    stem : nn.Module
-        From normalised images to the width of the first stage.
-    widths : sequence of int
-        Of the stages.
-    blocks : int
-        In each stage.
-    learned_shortcuts : bool
-        As in `BasicBlock`.
-    pixels : (means, standard deviations)
-        As in `Normalise`.
-    head_init : {"torch", "kaiming_uniform"}, default="torch"
-        How the weights of the last layer are drawn: uniformly within ``1 / sqrt(features)`` of 0, as torch does, or
-        within ``sqrt(6 / features)``, as `torch.nn.init.kaiming_uniform_` does. Torch draws the bias in both cases.
+    ``pixels`` has the means and the standard deviations of the channels. ``head_init`` says how the weights of the last
+    layer are drawn: uniformly within ``1 / sqrt(features)`` of 0, as torch does, or within ``sqrt(6 / features)``, as
+    `torch.nn.init.kaiming_uniform_` does. Torch draws the bias in both cases.
 
     Examples
     --------
@@ -180,11 +159,6 @@ class ResNet(nn.Module):
 def resnet20(*, pixels: Pixels = CIFAR_PIXELS, head_init: str = "torch") -> ResNet:
     """Return a new ResNet-20 for images of 32x32: 64 features.
 
-    Parameters
-    ----------
-    pixels, head_init
-        As in `ResNet`.
-
     Examples
     --------
     >>> sum(parameter.numel() for parameter in resnet20().parameters())
@@ -196,11 +170,6 @@ def resnet20(*, pixels: Pixels = CIFAR_PIXELS, head_init: str = "torch") -> ResN
 
 def resnet18(*, pixels: Pixels = IMAGENET_PIXELS, head_init: str = "torch") -> ResNet:
     """Return a new ResNet-18 for images of 64x64 (or larger): 512 features.
-
-    Parameters
-    ----------
-    pixels, head_init
-        As in `ResNet`.
 
     Examples
     --------
@@ -219,12 +188,8 @@ def resnet18(*, pixels: Pixels = IMAGENET_PIXELS, head_init: str = "torch") -> R
 class Mirrored(nn.Module):
     """A network that in evaluation scores an image by the mean logit of the image and its mirror image.
 
-    Training images are flipped at random, so a flip changes the logits little; the mean removes the rest.
-
-    Parameters
-    ----------
-    network : nn.Module
-        One logit per image. In training its logits are passed on unchanged.
+    Training images are flipped at random, so a flip changes the logits little; the mean removes the rest. In training
+    the logits of the network are passed on unchanged.
 
     Examples
     --------

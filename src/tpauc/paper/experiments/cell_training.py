@@ -21,12 +21,10 @@ from tpauc.metrics.intervals import tpauc_interval
 from tpauc.paper.data.datasets import Splits
 from tpauc.paper.experiments.backbones import Mirrored
 from tpauc.paper.experiments.cells import Cell
-from tpauc.paper.experiments.epoch_scores import Labels, ScoreFolder
 from tpauc.paper.experiments.image_data import check_scored_on, sizes_of
 from tpauc.paper.experiments.methods import METHODS
-from tpauc.paper.experiments.provenance import commit, machine, versions
 from tpauc.paper.experiments.recipes import RECIPES
-from tpauc.paper.experiments.results import Result, key_of
+from tpauc.paper.experiments.results import Labels, Result, ScoreFolder, commit, key_of, machine, versions
 from tpauc.region import Region
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import as_examples, on_device
@@ -46,27 +44,11 @@ class Trained(NamedTuple):
 
 
 def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, progress: bool = True) -> Trained:
-    """Train a cell, or the rest of it.
+    """Train a cell on the data of ``cell.images``, or the rest of it, in its own folder inside table ``out``.
 
-    Parameters
-    ----------
-    cell : Cell
-        What to train.
-    splits : Splits
-        The data of ``cell.images``.
-    out : Path
-        Folder of the table; the training has its own folder inside.
-    backbone : callable
-        Returns a new network, given the keyword arguments ``network`` of the recipe.
-    progress : bool, default=True
-        Show progress on stderr.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process is training it.
-    UnusableRunError
-        If the files that an earlier session left are damaged.
+    ``backbone`` returns a new network, given the keyword arguments ``network`` of the recipe. It is a
+    ``BlockingIOError`` if another process is training the cell, and an `UnusableRunError` if the files that an earlier
+    session left are damaged.
     """
     scores = ScoreFolder.of(cell, out)
     test = as_examples(splits.test, "test")
@@ -120,28 +102,24 @@ def new_network(cell: Cell, backbone: Backbone) -> nn.Module:
     return Mirrored(network) if recipe.mirrored else network
 
 
-class BestEpoch(NamedTuple):
-    """The epoch with the best TPAUC on the validation data, counted from 1, and its TPAUC there."""
+def best_epoch(trained: Trained, epochs: int, region: Region) -> tuple[int, float]:
+    """Return the best of the first ``epochs`` epochs, counted from 1, and its TPAUC on the validation data.
 
-    epoch: int
-    tpauc: float
-
-
-def best_epoch(trained: Trained, epochs: int, region: Region) -> BestEpoch:
-    """Return the best of the first ``epochs`` epochs by the validation data, the first of equal ones."""
+    Of equal epochs the first is returned.
+    """
     values = [
         area_in_region(trained.labels.validation, trained.scores.read(epoch).validation, region)
         for epoch in range(1, epochs + 1)
     ]
     best = int(np.argmax(values))
-    return BestEpoch(best + 1, values[best])
+    return best + 1, values[best]
 
 
 def result_of(cell: Cell, region: Region, trained: Trained) -> Result:
     """Return the result of a trained cell in a region."""
     alpha, beta, on_test = region.alpha, region.beta, trained.labels.test
-    best = best_epoch(trained, cell.epochs, region)
-    test_scores = trained.scores.read(best.epoch).test
+    epoch, validation_tpauc = best_epoch(trained, cell.epochs, region)
+    test_scores = trained.scores.read(epoch).test
     interval = tpauc_interval(on_test, test_scores, alpha=alpha, beta=beta, method="bootstrap", random_state=0)
     last = tpauc_score(on_test, trained.scores.read(cell.epochs).test, alpha=alpha, beta=beta)
     n_positive = int(on_test.sum())
@@ -150,8 +128,8 @@ def result_of(cell: Cell, region: Region, trained: Trained) -> Result:
         tpauc=round(interval.estimate, 6),
         low=round(interval.low, 6),
         high=round(interval.high, 6),
-        validation_tpauc=round(best.tpauc, 6),
-        best_epoch=best.epoch,
+        validation_tpauc=round(validation_tpauc, 6),
+        best_epoch=epoch,
         last_tpauc=round(last, 6),
         test_positives=n_positive,
         test_negatives=on_test.size - n_positive,

@@ -33,29 +33,8 @@ class Images(NamedTuple):
 class Request:
     """What a table should hold: each combination of method and seed.
 
-    Parameters
-    ----------
-    dataset : str
-        A key of ``DATASETS``.
-    subset : int
-        1, 2 or 3.
-    methods : sequence of str
-        Keys of ``METHODS``.
-    seeds : sequence of int
-        For the initial weights and the batches.
-    epochs : int
-        Of each training.
-    regions : sequence of Region
-        To measure in; by default the regions of the paper.
-    recipe : str
-        A key of ``RECIPES``.
-    split : int
-        Seed of the split into training, validation and test data.
-    per_region : bool
-        Train a method whose parameters depend on the region once per region; otherwise only with the parameters of the
-        first region.
-    parameters : mapping
-        Values that replace the paper's.
+    A method whose parameters depend on the region is trained once per region if ``per_region``; otherwise only with the
+    parameters of the first region. ``parameters`` has values that replace the paper's.
 
     Examples
     --------
@@ -69,11 +48,11 @@ class Request:
     dataset: str
     subset: int
     methods: Sequence[str]
-    seeds: Sequence[int]
+    seeds: Sequence[int]  # of the initial weights and the batches
     epochs: int
-    regions: Sequence[Region] = REGIONS
+    regions: Sequence[Region] = REGIONS  # to measure in
     recipe: str = "paper"
-    split: int = 0
+    split: int = 0  # seed of the split into training, validation and test data
     per_region: bool = False
     parameters: Mapping[str, float] = field(default_factory=dict)
 
@@ -177,21 +156,11 @@ class Training:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell(Training):
-    """One training, and the regions to measure it in.
-
-    Attributes
-    ----------
-    parameters : tuple of (str, float)
-        Of the method.
-    regions : tuple of Region
-        To measure in.
-    chosen_for : str
-        Which region the parameters were chosen for: "any region", "each region", or one region such as "(0.3, 0.3)".
-    """
+    """One training, with the parameters of its method, and the regions to measure it in."""
 
     parameters: tuple[tuple[str, float], ...]
     regions: tuple[Region, ...]
-    chosen_for: str
+    chosen_for: str  # the region of the parameters: "any region", "each region", or one such as "(0.3, 0.3)"
 
     @property
     def title(self) -> str:

@@ -3,7 +3,7 @@
 Everything that speaks against the images is found before any training: a region that selects none of the examples of a
 class, or results that were measured on other images. Images are ordered by their content. So other images, or the same
 ones encoded anew, give splits of the same sizes with other examples in them, and the labels come in another order. A
-training keeps its labels beside its scores (`epoch_scores`), so that the two can be compared.
+training keeps its labels beside its scores (`ScoreFolder`), so that the two can be compared.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import numpy as np
 from tpauc._validation import BoolArray
 from tpauc.paper.data.datasets import DATASETS, Splits, load_splits
 from tpauc.paper.experiments.cells import Images, Request, region_text
-from tpauc.paper.experiments.epoch_scores import ScoreFolder
 from tpauc.paper.experiments.methods import ClassSizes
-from tpauc.paper.experiments.results import ResultsFile, cell_of
+from tpauc.paper.experiments.results import ResultsFile, ScoreFolder, cell_of
 from tpauc.region import Region
 from tpauc.training.data import Data, as_examples
 
@@ -30,12 +29,7 @@ _OTHER_IMAGES = "give the --data-dir of these results, or choose another --out"
 class ImageData:
     """The image files of a folder as data for training; the splits loaded last are kept for the next request.
 
-    Parameters
-    ----------
-    data_dir : Path
-        Where the images are.
-    results : ResultsFile, optional
-        Results that must have been measured on the same test images.
+    ``results`` must have been measured on the same test images.
     """
 
     def __init__(self, data_dir: Path, results: ResultsFile | None = None) -> None:
@@ -43,22 +37,10 @@ class ImageData:
         self._last: tuple[Images, Splits] | None = None
 
     def load(self, request: Request, *, say: Say) -> Splits:
-        """Return the data of a request, on which all its regions can be measured.
+        """Return the data of a request; ``say`` is called with a line if the images are not the official ones.
 
-        Parameters
-        ----------
-        request : Request
-            What is to be trained.
-        say : callable
-            Called with a line if the images are not the official ones.
-
-        Raises
-        ------
-        ValueError
-            If a region selects none of the validation or test examples of a class, if results were measured on other
-            images, or if a file is damaged.
-        FileNotFoundError
-            If a file is missing.
+        It is a ``ValueError`` if a region selects none of the validation or test examples of a class, if results were
+        measured on other images, or if a file is damaged.
         """
         splits = self.splits(request.images, say=say)
         check_regions(request, sizes_of(splits.validation, "validation"), sizes_of(splits.test, "test"))
@@ -132,18 +114,9 @@ def _check_measurable(region: Region, sizes: ClassSizes, part: str) -> None:
 
 
 def check_measured_on(results: ResultsFile, images: Images, test: Data, data_dir: Path) -> None:
-    """Raise if there are results for ``images`` that were measured on other test data.
+    """Raise if there are results for ``images`` that were measured on other data than ``test`` from ``data_dir``.
 
-    Parameters
-    ----------
-    results : ResultsFile
-        In the folder of a table. For results without their training, only the number of test examples is compared.
-    images : Images
-        Which data are given.
-    test : (images, labels) or Dataset
-        The test data.
-    data_dir : Path
-        Where they come from, for the message.
+    For results without their training, only the number of test examples is compared.
     """
     positive = as_examples(test, "test").positive
     given = _sizes(positive)

@@ -64,19 +64,10 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """A way of training.
+    """A way of training: its loss, its parameters by name for a `Place`, and settings of `tpauc.TrainConfig`.
 
-    Attributes
-    ----------
-    group : str
-        Where it comes from: the competitors and the two forms of the paper, its appendix, the published code of its
-        authors, or this package.
-    make_loss : callable
-        Called as ``make_loss(parameters, class_sizes)``.
-    parameters : callable
-        Called with a `Place`; returns the parameters by name, an empty mapping if there are none.
-    settings : mapping
-        Of `tpauc.TrainConfig`, in addition to the recipe's or instead of them.
+    The settings replace those of the recipe. ``group`` says where the method comes from: the competitors and the two
+    forms of the paper, its appendix, the published code of its authors, or this package.
 
     Examples
     --------

@@ -32,17 +32,6 @@ from tpauc.paper.experiments.backbones import IMAGENET_PIXELS
 class Augment:
     """Random changes of a batch, as ``transform`` of `tpauc.fit`.
 
-    Parameters
-    ----------
-    degrees : float, default=15
-        Largest angle of rotation, to either side.
-    shift : int, default=4
-        Largest offset of the crop from the middle in pixels, in each direction.
-    flip : bool, default=True
-        Flip an image left to right in half of the cases.
-    between : {"bilinear", "nearest"}, default="bilinear"
-        How values between the pixels of a rotated image are found.
-
     Examples
     --------
     >>> images = torch.full((2, 3, 32, 32), 255, dtype=torch.uint8)
@@ -51,10 +40,10 @@ class Augment:
     (torch.Size([2, 3, 32, 32]), torch.float32)
     """
 
-    degrees: float = 15.0
-    shift: int = 4
-    flip: bool = True
-    between: str = "bilinear"
+    degrees: float = 15.0  # largest angle of rotation, to either side
+    shift: int = 4  # largest offset of the crop from the middle in pixels, in each direction
+    flip: bool = True  # flip an image left to right in half of the cases
+    between: str = "bilinear"  # or "nearest": how values between the pixels of a rotated image are found
 
     def __post_init__(self) -> None:
         check_non_negative(self.degrees, "degrees")
@@ -64,18 +53,10 @@ class Augment:
 
     @torch.no_grad()
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
-        """Return randomly changed copies of images.
+        """Return randomly changed copies of images of shape (n, channels, height, width), in the same range of values.
 
-        Parameters
-        ----------
-        images : uint8 or floating tensor, shape (n, channels, height, width)
-        generator : torch.Generator
-            The only source of random numbers, on the device of the images.
-
-        Returns
-        -------
-        Tensor
-            Of the same shape and the same range of values; float32 for uint8 images, else of their dtype.
+        They are float32 for uint8 images, else of the dtype of the images. The generator, on their device, is the only
+        source of random numbers.
         """
         _check_image_batch(images)
         values = images if images.is_floating_point() else images.float()
@@ -120,24 +101,12 @@ def _check_image_batch(images: Any) -> None:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of `tpauc.TrainConfig`, the augmentation of training batches, the network, and how images are scored.
-
-    Attributes
-    ----------
-    settings : mapping
-        Of `tpauc.TrainConfig`.
-    augment : Augment
-        Applied to every training batch.
-    network : mapping
-        Keyword arguments of the backbone, such as ``head_init`` and ``pixels`` of `resnet20`.
-    mirrored : bool
-        Whether the score of an image is the mean over the image and its mirror image (`Mirrored`).
-    """
+    """Settings of `tpauc.TrainConfig`, the augmentation of training batches, the network, and how images are scored."""
 
     settings: Mapping[str, Any]
-    augment: Augment = field(default_factory=lambda: Augment(degrees=15, shift=4, flip=True))
-    network: Mapping[str, Any] = field(default_factory=dict)
-    mirrored: bool = False
+    augment: Augment = field(default_factory=Augment)
+    network: Mapping[str, Any] = field(default_factory=dict)  # keyword arguments of the backbone, as of `resnet20`
+    mirrored: bool = False  # whether an image is scored together with its mirror image (`Mirrored`)
 
     @property
     def depends_on_epochs(self) -> bool:
@@ -157,7 +126,7 @@ RECIPES: dict[str, Recipe] = {
     # they crop 32x32 pixels out of 32x32. Their weights (h + 1e-6)^e are not copied: the losses need no such constant.
     "authors": Recipe(
         {**_PAPER, "batch_size": 129, "ratio": (12.0, 117.0)},
-        augment=Augment(degrees=15, shift=0, flip=True),
+        augment=Augment(shift=0),
         network={"pixels": IMAGENET_PIXELS, "head_init": "kaiming_uniform"},
     ),
     # The usual settings for residual networks on CIFAR. A batch of 1:3 holds 32 positives, the scarce side of all
@@ -165,7 +134,7 @@ RECIPES: dict[str, Recipe] = {
     # images that are measured.
     "strong": Recipe(
         {**_COMMON, "ratio": (1.0, 3.0), "lr": 0.1, "weight_decay": 5e-4, "schedule": "cosine"},
-        augment=Augment(degrees=0, shift=4, flip=True),
+        augment=Augment(degrees=0),
         mirrored=True,
     ),
 }

@@ -1,25 +1,46 @@
-"""The file of results: one CSV row for each finished cell and region.
+"""What trainings leave: one CSV row per finished cell and region, the scores of each epoch, and their origin.
 
 The rows of a cell are added together, under a lock, by writing a new file and renaming it. So a kill at any moment
 leaves the file as it was or with all of them, and several processes can add to one file.
+
+After every epoch the logits of the validation and of the test data go to a small file. So one training serves several
+regions: for each region the epoch with the best validation TPAUC is looked up afterwards, and its test scores are
+measured.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import os
+import platform
+import re
+import subprocess
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tpauc import __version__
 from tpauc._files import locked, remove_leftovers, write_atomically
-from tpauc._validation import check_choice
+from tpauc._validation import BoolArray, FloatArray, check_choice
 from tpauc.paper.data.datasets import DATASETS, check_subset
 from tpauc.paper.experiments.cells import Cell, Training, chosen_region, parameters_of, parameters_text
 from tpauc.paper.experiments.methods import METHODS
 from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.region import Region
+
+_PACKAGE = Path(__file__).parents[2]
+
+# ----------------------------------------------------------------------------------------------------------------- rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,29 +55,17 @@ class Key(Training):
 
 @dataclass(frozen=True, kw_only=True)
 class Result(Key):
-    """A row. TPAUC and its limits are shares of 1; ``seconds`` is the time of training over all sessions.
+    """A row. TPAUC and its limits are shares of 1."""
 
-    Attributes
-    ----------
-    chosen_for, parameters : str
-        As in `tpauc.paper.experiments.cells.Cell`.
-    tpauc, low, high : float
-        On the test data, by the epoch with the best TPAUC on the validation data; a 95 % interval over the test set.
-    validation_tpauc, best_epoch : float, int
-        TPAUC of that epoch on the validation data, and its number.
-    last_tpauc : float
-        On the test data, by the last epoch.
-    """
-
-    tpauc: float
-    low: float
+    tpauc: float  # on the test data, by the epoch with the best TPAUC on the validation data
+    low: float  # of a 95 % interval over the test set
     high: float
     validation_tpauc: float
     best_epoch: int
-    last_tpauc: float
+    last_tpauc: float  # on the test data, by the last epoch
     test_positives: int
     test_negatives: int
-    seconds: float
+    seconds: float  # of training, over all sessions
     threads: int
     commit: str
     versions: str
@@ -114,13 +123,7 @@ def _result_of(values: Sequence[str]) -> Result:
 
 
 class ResultsFile:
-    """A CSV file of results.
-
-    Parameters
-    ----------
-    path : Path
-        Made with the first row.
-    """
+    """A CSV file of results, made with the first row."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -173,3 +176,149 @@ class ResultsFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with locked(self.path.with_name(f".{self.path.name}.lock")):
             yield
+
+
+# ----------------------------------------------------------------------------------------------------- scores of epochs
+
+
+class UnusableRunError(ValueError):
+    """The files that an earlier training left are damaged, so it can neither be continued nor measured."""
+
+
+class EpochScores(NamedTuple):
+    """Logits of an epoch."""
+
+    validation: FloatArray
+    test: FloatArray
+
+
+class Labels(NamedTuple):
+    """Which rows are positive."""
+
+    validation: BoolArray
+    test: BoolArray
+
+
+class ScoreFolder:
+    """Files ``epoch-0001.npz``, ... with the scores of each epoch as float32, and ``labels.npz`` with their labels.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     folder = ScoreFolder(Path(path))
+    ...     folder.write(1, np.array([0.5]), np.array([1.5, 2.5]))
+    ...     folder.read(1).test, folder.epochs()
+    (array([1.5, 2.5]), 1)
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._labels_file = path / "labels.npz"
+
+    @classmethod
+    def of(cls, cell: Cell, out: Path) -> ScoreFolder:
+        """Return the score folder of ``cell`` inside table ``out``."""
+        return cls(cell.folder(out) / "scores")
+
+    def file(self, epoch: int) -> Path:
+        """Return the file of an epoch, counted from 1."""
+        return self.path / f"epoch-{epoch:04}.npz"
+
+    def write(self, epoch: int, validation: FloatArray, test: FloatArray) -> None:
+        """Write the scores of an epoch."""
+        self._write(self.file(epoch), validation.astype(np.float32), test.astype(np.float32))
+
+    def read(self, epoch: int) -> EpochScores:
+        """Return the scores of an epoch; for a damaged file, raise an error that says what to do."""
+        validation, test = self._read(self.file(epoch))
+        return EpochScores(validation.astype(np.float64), test.astype(np.float64))
+
+    def labels(self) -> Labels | None:
+        """Return the labels of the scored images, None if nothing was scored here."""
+        try:
+            return Labels(*self._read(self._labels_file))
+        except FileNotFoundError:
+            return None
+
+    def keep_labels(self, labels: Labels) -> None:
+        """Write the labels of the scored images, unless they are there."""
+        if not self._labels_file.exists():
+            self._write(self._labels_file, *labels)
+
+    def epochs(self) -> int:
+        """Return how many epochs have left their scores."""
+        count = 0
+        while self.file(count + 1).exists():
+            count += 1
+        return count
+
+    def check_complete(self, epochs: int) -> None:
+        """Raise if the scores of some of the ``epochs`` trained epochs are missing."""
+        if self.epochs() < epochs:
+            raise self.unusable(f"{self.file(self.epochs() + 1)} is missing, of an epoch that is trained already")
+
+    def unusable(self, what: str) -> UnusableRunError:
+        """Return an error that says what is wrong with the training, and what to do."""
+        return UnusableRunError(f"{what}; remove the folder {self.path.parent} to train it anew")
+
+    def _write(self, file: Path, validation: npt.NDArray[Any], test: npt.NDArray[Any]) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(file)
+        buffer = io.BytesIO()
+        np.savez(buffer, validation=validation, test=test)
+        write_atomically(file, buffer.getbuffer())
+
+    def _read(self, file: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        try:
+            # From bytes: NumPy leaves the handle of a damaged file open.
+            with np.load(io.BytesIO(file.read_bytes())) as arrays:
+                return arrays["validation"], arrays["test"]
+        except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
+            raise self.unusable(f"{file} is damaged ({error})") from error
+
+
+# ---------------------------------------------------------------------------------------------- where numbers come from
+
+
+@cache
+def commit() -> str:
+    """Return the commit of this package's source, with "+changes" if files differ from it; empty outside a repository.
+
+    Looked up once per process: the imported code runs, whatever happens to the files later.
+    """
+    if _git("ls-files", "--error-unmatch", "__init__.py") is None:
+        return ""
+    changed = _git("status", "--porcelain", "--", ".")
+    return f"{_git('rev-parse', 'HEAD')}{'+changes' if changed else ''}"
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=_PACKAGE, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def versions() -> str:
+    """Return the versions on which numbers depend."""
+    python, numpy = platform.python_version(), version("numpy")
+    return f"tpauc {__version__}; Python {python}; torch {torch.__version__}; numpy {numpy}"
+
+
+def machine() -> str:
+    """Return the CUDA devices, one of which a training uses, or else the processor and its number of cores."""
+    if torch.cuda.is_available():
+        return f"{torch.cuda.get_device_name()}, {torch.cuda.device_count()} devices"
+    return f"{processor()}, {os.cpu_count()} cores"
+
+
+def processor() -> str:
+    """Return the model of the processor."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    model = re.search(r"^model name\s*:\s*(.+)$", text, flags=re.MULTILINE)
+    return model.group(1) if model else platform.processor() or platform.machine()

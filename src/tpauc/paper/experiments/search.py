@@ -45,22 +45,10 @@ class StorageError(ValueError):
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The best parameters of a study so far.
+    """The best parameters of a study so far."""
 
-    Attributes
-    ----------
-    study : str
-        Its name in the storage.
-    trials : int
-        How many different combinations of parameters have been tried to the end.
-    parameters : dict
-        The best combination.
-    validation_tpauc : float
-        Its TPAUC on the validation data.
-    """
-
-    study: str
-    trials: int
+    study: str  # its name in the storage
+    trials: int  # different combinations of parameters that have been tried to the end
     parameters: dict[str, float]
     validation_tpauc: float
 
@@ -102,25 +90,10 @@ def study_name(request: Request) -> str:
 
 
 class Search:
-    """A study, and the data of its trials.
+    """The study of a request with one method, one seed and one region; its trainings are kept in table ``out``.
 
-    Parameters
-    ----------
-    request : Request
-        With one method, one seed and one region.
-    out : Path
-        Folder of a table, which keeps the trainings.
-    data_dir : Path
-        Where the images are.
-    storage : str, optional
-        URL; by default a file ``search.db`` in ``out``.
-    backbone : callable, optional
-        Returns a new network; by default the network of the data set.
-
-    Raises
-    ------
-    StorageError
-        If the study cannot be opened.
+    ``storage`` is a URL, by default of a file ``search.db`` in ``out``; a study that cannot be opened is a
+    `StorageError`. ``backbone`` returns a new network, by default the network of the data set.
     """
 
     def __init__(
@@ -192,7 +165,7 @@ class Search:
         say(f"trial {trial.number + 1}: {cell.title}")
         try:
             trained = train_cell(cell, splits, self._out, self._backbone, progress=progress)
-            value = best_epoch(trained, cell.epochs, cell.regions[0]).tpauc
+            _, value = best_epoch(trained, cell.epochs, cell.regions[0])
         except BlockingIOError:
             say(f"trial {trial.number + 1}: another process is training it")
             study.tell(trial, state=state.FAIL)

@@ -1,4 +1,4 @@
-"""Fill a table of results: cell by cell, epoch by epoch, without repeating finished work.
+"""Fill a table of results: cell by cell, epoch by epoch, without repeating finished work; or say how long it will take.
 
 The folder of a table holds
 
@@ -9,40 +9,45 @@ The folder of a table holds
 | ``runs/`` | one folder per training: checkpoints, history, scores of each epoch |
 
 The work can be killed at any moment: the same call continues from the last checkpoint. Several processes can fill one
-table; each skips the cells that another one is training.
+table; each skips the cells that another one is training. The time of a cell is estimated from finished cells, or from
+the time of one training step and one scored batch.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+import torch
 
 from tpauc._files import remove_leftovers, write_atomically
-from tpauc.paper.data.datasets import Splits
+from tpauc.paper.data.datasets import DATASETS, Splits
 from tpauc.paper.experiments.backbones import BACKBONES
-from tpauc.paper.experiments.cell_training import Backbone, result_of, train_cell
+from tpauc.paper.experiments.cell_training import Backbone, config_of, new_network, result_of, train_cell
 from tpauc.paper.experiments.cells import Cell, Request
-from tpauc.paper.experiments.epoch_scores import ScoreFolder, UnusableRunError
 from tpauc.paper.experiments.image_data import ImageData, Say
-from tpauc.paper.experiments.planning import PlannedCell, Timing, known_seconds
-from tpauc.paper.experiments.provenance import commit
-from tpauc.paper.experiments.results import Result, ResultsFile, key_of
-from tpauc.paper.experiments.text_tables import as_markdown
+from tpauc.paper.experiments.methods import METHODS, ClassSizes
+from tpauc.paper.experiments.recipes import RECIPES
+from tpauc.paper.experiments.results import Result, ResultsFile, ScoreFolder, UnusableRunError, commit, key_of, machine
+from tpauc.paper.experiments.text_tables import results_markdown
+from tpauc.training.data import as_examples
+from tpauc.training.evaluation import evaluating
 from tpauc.training.exceptions import TrainingDivergedError
+from tpauc.training.setup import make_fabric, make_loss, make_optimizer, make_sampler
+
+_TIMED = 2
 
 
 @dataclass
 class Outcome:
-    """The outcome of filling a table: its results, and the cells without a result.
+    """The results of all requested cells that are finished, and the titles of the others.
 
-    Attributes
-    ----------
-    results : list of Result
-        Of all requested cells that are finished.
-    elsewhere : list of str
-        Titles of cells that another process is training.
-    failed : dict
-        The reason by title of the cell: the training has diverged, or files of an earlier session are damaged.
+    ``elsewhere`` has the cells that another process is training; ``failed`` the reasons by cell: the training has
+    diverged, or files of an earlier session are damaged.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -51,16 +56,9 @@ class Outcome:
 
 
 class TableFolder:
-    """The folder of a table.
+    """The folder of a table, made when something is written.
 
-    Parameters
-    ----------
-    path : Path
-        Made when something is written.
-    data_dir : Path
-        Where the images are.
-    backbone : callable, optional
-        Returns a new network; by default the network of the data set.
+    ``backbone`` returns a new network, by default the network of the data set.
     """
 
     def __init__(self, path: Path, data_dir: Path, *, backbone: Backbone | None = None) -> None:
@@ -111,7 +109,7 @@ class TableFolder:
         """Write the page ``results.md`` from the file of results."""
         with self.results.locked():
             remove_leftovers(self.page)
-            write_atomically(self.page, as_markdown(self.results.read()).encode())
+            write_atomically(self.page, results_markdown(self.results.read()).encode())
 
     def plan(self, request: Request, *, say: Say = print) -> list[PlannedCell]:
         """Return what is left to do, and how long it takes on this machine under its present load.
@@ -146,3 +144,97 @@ class TableFolder:
 
     def _scores(self, cell: Cell) -> ScoreFolder:
         return ScoreFolder.of(cell, self.path)
+
+
+# ------------------------------------------------------------------------------------------------------------- planning
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A cell, how many of its epochs are left, and about how long they take."""
+
+    cell: Cell
+    epochs_left: int
+    seconds: float
+
+
+def known_seconds(cell: Cell, results: Sequence[Result]) -> float | None:
+    """Return the mean time of an epoch in finished cells like this one, None if there are none.
+
+    Such cells have the same data and recipe, machine and number of threads, and if possible the same method.
+    """
+    here = (cell.dataset, cell.subset, cell.recipe, machine(), torch.get_num_threads())
+    alike = [row for row in results if (row.dataset, row.subset, row.recipe, row.machine, row.threads) == here]
+    chosen = [row for row in alike if row.method == cell.method] or alike
+    return fmean(row.seconds / row.epochs for row in chosen) if chosen else None
+
+
+class Timing(NamedTuple):
+    """Seconds per training step, augmentation included, and per ``eval_batch_size`` scored images."""
+
+    step: float
+    scoring: float
+
+    @classmethod
+    def measure(cls, cell: Cell, backbone: Backbone) -> Timing:
+        """Time steps and scorings of a cell on blank images, on the device on which it would be trained.
+
+        The first of each is not timed.
+        """
+        config = config_of(cell, None, progress=False)
+        device = make_fabric(config, started_here=False).device
+        model = new_network(cell, backbone).to(device)
+        made = METHODS[cell.method].make_loss(dict(cell.parameters), ClassSizes(1, 10))
+        loss = make_loss(made, config).to(device)
+        optimizer = make_optimizer(model, loss, config)
+        shape = DATASETS[cell.dataset].image_shape
+        batch, scored = (
+            torch.zeros(n, *shape, dtype=torch.uint8, device=device)
+            for n in (config.batch_size, config.eval_batch_size)
+        )
+        augment, generator = RECIPES[cell.recipe].augment, torch.Generator(device)
+        labels = torch.arange(config.batch_size, device=device) < config.batch_size // 10
+        weight = next(model.parameters())
+
+        def step() -> None:
+            optimizer.zero_grad()
+            loss(model(augment(batch, generator)), labels).backward()
+            optimizer.step()
+            weight.sum().item()  # waits for a device that works asynchronously
+
+        def score() -> None:
+            with evaluating(model), torch.no_grad():
+                model(scored).sum().item()
+
+        return cls(_mean_seconds(step), _mean_seconds(score))
+
+    def epoch(self, cell: Cell, splits: Splits) -> float:
+        """Return the time of an epoch of a cell: its steps and its scorings, without the reading of files."""
+        config = config_of(cell, None, progress=False)
+        train = as_examples(splits.train, "train").positive
+        scored = sum(as_examples(part, "data").positive.size for part in (splits.validation, splits.test))
+        if config.hard_examples != "none":  # which are found by scoring all training data
+            scored += train.size
+        return self.step * len(make_sampler(train, config)) + self.scoring * scored / config.eval_batch_size
+
+
+def _mean_seconds(act: Callable[[], None]) -> float:
+    seconds = []
+    for _ in range(1 + _TIMED):
+        begun = time.perf_counter()
+        act()
+        seconds.append(time.perf_counter() - begun)
+    return fmean(seconds[1:])
+
+
+def duration(seconds: float) -> str:
+    """Return a time as words.
+
+    Examples
+    --------
+    >>> duration(40), duration(400), duration(40_000)
+    ('40 s', '7 min', '11.1 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,30 +1,46 @@
-"""Results as text tables: one line per way of training, for each region our TPAUC and the paper's beside it.
+"""Text tables: results, one line per way of training, and which methods differ on the same test images.
 
-TPAUC is in percent. A cell shows the mean over seeds, in brackets the 95 % interval over the test set (the mean of its
-limits over seeds), and with several seeds the standard deviation between them.
+**Results.** For each region our TPAUC in percent, and the paper's beside it. A cell shows the mean over seeds, in
+brackets the 95 % interval over the test set (the mean of its limits over seeds), and with several seeds the standard
+deviation between them.
+
+**Differences.** Intervals of single methods overlap even if one method is clearly better, since images that are hard
+for one method are hard for all. The folder of a table keeps the scores of every epoch, so methods can be compared image
+by image (`tpauc.compare_tpauc`), each by its best epoch on the validation data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import NamedTuple, TypeVar
 
+from tpauc._validation import BoolArray, FloatArray, check_choice
+from tpauc.metrics.comparison import Comparison, compare_tpauc
 from tpauc.paper.data.datasets import DATASETS
-from tpauc.paper.experiments.cells import EACH_REGION, chosen_region, region_text
+from tpauc.paper.experiments.cells import EACH_REGION, Images, check_each, chosen_region, region_text
+from tpauc.paper.experiments.image_data import ImageData
 from tpauc.paper.experiments.methods import METHODS, Place, full_warmup
 from tpauc.paper.experiments.published import published
-from tpauc.paper.experiments.results import Result
+from tpauc.paper.experiments.results import Result, ResultsFile, ScoreFolder, cell_of
 from tpauc.region import Region
+from tpauc.training.data import as_examples
 
-NOTE = (
+RESULTS_NOTE = (
     "TPAUC in percent on the test data, by the epoch with the best TPAUC on the validation data; "
     'in brackets a 95 % interval over the test set. "Best" is that epoch, or the first and the last such epoch over '
     'all regions and seeds. "Paper" is the value that the paper prints. "Chosen for" says for which region the '
     "parameters were chosen: for each region, or for one region and used in all. A warm-up that is not shorter than "
     "the whole training is cut to half of it, and the table says from which length."
 )
+DIFFERENCES_NOTE = (
+    "TPAUC of a method minus the TPAUC of another one, in percentage points, on the same test images, each by the "
+    "epoch with the best TPAUC on the validation data; in brackets a 95 % interval of the paired bootstrap, between ** "
+    "if it excludes 0. It allows for the test images, not for the seed of the training."
+)
 MISSING = "-"
+AGAINST = ("CE-RW", "SqAUC", "LogisticAUC")  # cross-entropy, and all pairs in the paper's and in a newer form
 
 Item = TypeVar("Item")
 
@@ -50,21 +66,6 @@ class Table(NamedTuple):
         """
         rows = [self.columns, ["---"] * len(self.columns), *self.lines]
         return "\n".join([f"## {self.title}", "", *(f"| {' | '.join(row)} |" for row in rows)])
-
-    def plain(self) -> str:
-        """Return the table for a terminal.
-
-        Examples
-        --------
-        >>> print(Table("T", ["a", "bb"], [["x", "1"]]).plain())
-        T
-        a  bb
-        x  1
-        """
-        rows = [self.columns, *self.lines]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        text = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-        return "\n".join([self.title, *(line.rstrip() for line in text)])
 
 
 def document(title: str, note: str, tables: Sequence[Table]) -> str:
@@ -116,9 +117,9 @@ def tables_of(results: Sequence[Result]) -> list[Table]:
     return [_table(rows) for rows in by_subset(results, lambda row: row)]
 
 
-def as_markdown(results: Sequence[Result]) -> str:
+def results_markdown(results: Sequence[Result]) -> str:
     """Return all results as a Markdown document."""
-    return document("Results", NOTE, tables_of(results))
+    return document("Results", RESULTS_NOTE, tables_of(results))
 
 
 def _table(results: list[Result]) -> Table:
@@ -164,3 +165,108 @@ def _value(rows: list[Result]) -> str:
     mean, low, high = (100.0 * fmean(values) for values in zip(*((r.tpauc, r.low, r.high) for r in rows), strict=True))
     spread = f" ± {100.0 * stdev([row.tpauc for row in rows]):.2f}" if len(rows) > 1 else ""
     return f"{mean:.2f}{spread} [{low:.1f}, {high:.1f}]"
+
+
+# ---------------------------------------------------------------------------------------------------------- differences
+
+
+class Difference(NamedTuple):
+    """Two trainings by different methods, measured in the same region, and the first minus the second."""
+
+    first: Result
+    second: Result
+    found: Comparison
+
+
+def differences(out: Path, data_dir: Path, against: Sequence[str] = AGAINST) -> list[Difference]:
+    """Compare the trainings in table ``out`` with the trainings of the methods ``against``.
+
+    Two trainings are compared if they have the same data, split, recipe, number of epochs and seed. Of two methods in
+    ``against`` the later one is compared with the earlier one. It is a ``ValueError`` if there is nothing to compare,
+    or if the trainings were measured on other images.
+
+    Examples
+    --------
+    >>> differences(Path("nowhere"), Path("data"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: nowhere has no two trainings to compare: alike but for the method, and one of them by CE-RW, SqAUC, ...
+    """
+    check_each(against, "against", lambda name, where: check_choice(name, where, METHODS))
+    results = ResultsFile(out / "results.csv")
+    pairs = list(_pairs(results.read(), against))
+    if not pairs:
+        raise ValueError(
+            f"{out} has no two trainings to compare: alike but for the method, and one of them by {', '.join(against)}"
+        )
+    data = ImageData(data_dir, results)
+    labels: dict[Images, BoolArray] = {}
+    found = []
+    for first, second in pairs:
+        if first.images not in labels:
+            labels[first.images] = as_examples(data.splits(first.images).test, "test").positive
+        scores = _test_scores(out, first), _test_scores(out, second)
+        compared = compare_tpauc(
+            labels[first.images], *scores, alpha=first.alpha, beta=first.beta, method="bootstrap", random_state=0
+        )
+        found.append(Difference(first, second, compared))
+    return found
+
+
+def tables_of_differences(found: Sequence[Difference]) -> list[Table]:
+    """Return one table for each subset of a data set."""
+    return [_differences_table(items) for items in by_subset(found, lambda item: item.first)]
+
+
+def differences_markdown(found: Sequence[Difference]) -> str:
+    """Return all differences as a Markdown document."""
+    return document("Differences", DIFFERENCES_NOTE, tables_of_differences(found))
+
+
+def _pairs(results: Sequence[Result], against: Sequence[str]) -> Iterator[tuple[Result, Result]]:
+    methods = list(METHODS)
+    ordered = sorted(results, key=lambda row: (row.recipe, row.epochs, row.split, row.seed, methods.index(row.method)))
+    for first in ordered:
+        others = against[: against.index(first.method)] if first.method in against else against
+        for second in ordered:
+            if second.method in others and _trained_alike(first) == _trained_alike(second):
+                yield first, second
+
+
+def _trained_alike(row: Result) -> dict[str, object]:
+    """Return what two comparable results share: all settings but the method, and the region."""
+    return {**row.settings(), "method": None, "region": row.region}
+
+
+def _test_scores(out: Path, row: Result) -> FloatArray:
+    """Return the test scores of the epoch of a result."""
+    scores = ScoreFolder.of(cell_of(row), out)
+    if not scores.file(row.best_epoch).exists():
+        raise FileNotFoundError(f"{scores.file(row.best_epoch)} is missing; a row of results.csv is not enough")
+    return scores.read(row.best_epoch).test
+
+
+def _differences_table(found: list[Difference]) -> Table:
+    regions = list(map(region_text, regions_of(item.first for item in found)))
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    for item in found:
+        lines.setdefault(_names(item), {})[region_text(item.first.region)] = _difference_text(item.found)
+    return Table(
+        title_of(found[0].first),
+        ["recipe", "epochs", "split", "seed", "method", "minus", *regions],
+        [[*names, *(cells.get(region, MISSING) for region in regions)] for names, cells in lines.items()],
+    )
+
+
+def _names(item: Difference) -> tuple[str, ...]:
+    row = item.first
+    return row.recipe, str(row.epochs), str(row.split), str(row.seed), _name(row), _name(item.second)
+
+
+def _name(row: Result) -> str:
+    return f"{row.method} ({row.parameters})" if row.parameters else row.method
+
+
+def _difference_text(found: Comparison) -> str:
+    text = f"{100 * found.difference:+.1f} [{100 * found.low:+.1f}, {100 * found.high:+.1f}]"
+    return text if found.low <= 0.0 <= found.high else f"**{text}**"

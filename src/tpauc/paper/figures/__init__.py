@@ -3,9 +3,8 @@
 | module | holds |
 | --- | --- |
 | `catalogue` | `FIGURES`, all of them by name, and `make_figure`, which writes PNG and CSV together |
-| `figure` | `PaperFigure`: what a figure is; `Experiment` and `Trial`: what is trained for it |
-| `_plane_trials`, `image_trials` | the trials as small nets on the plane, and as networks on the paper's images |
-| `_drawing` | axes, lines, bands and legends |
+| `figure` | `PaperFigure`: what a figure is; `Experiment` and `Trial`: what is trained for it; axes, lines, legends |
+| `trials` | the trials as small nets on the plane, and as networks on the paper's images |
 | all others | the figures, by theme |
 """
 

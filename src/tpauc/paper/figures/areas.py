@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tpauc.metrics.area import area_in_region
-from tpauc.paper.figures._drawing import (
+from tpauc.paper.figures.figure import (
     DASHES,
     FAINT,
     INK,
     REGION,
+    PaperFigure,
+    Row,
     colour_of,
     column,
     draw_line,
@@ -33,7 +35,6 @@ from tpauc.paper.figures._drawing import (
     line_style,
     new_canvas,
 )
-from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.theory.inconsistency import CROSSING_CURVES, compare, order_by_opauc, pair_against, pieces
 from tpauc.paper.theory.inconsistency import REGION as CORNER
 from tpauc.region import Region

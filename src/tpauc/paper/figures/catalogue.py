@@ -16,9 +16,9 @@ from tpauc._files import write_together
 from tpauc._validation import check_choice, check_flag, check_path, import_extra
 from tpauc.paper.data.datasets import DATASETS, check_subset
 from tpauc.paper.experiments.image_data import Say
-from tpauc.paper.figures import areas, comparisons, risks, sensitivity, theorems, weight_shapes
+from tpauc.paper.figures import areas, risks, theorems, trial_figures, weight_shapes
 from tpauc.paper.figures.figure import PaperFigure, Row
-from tpauc.paper.figures.image_trials import ImageRuns, measure_on_images, workload_of
+from tpauc.paper.figures.trials import ImageRuns, measure_on_images, workload_of
 from tpauc.reporting.plots import png_bytes
 
 FIGURES: dict[str, PaperFigure] = {
@@ -34,12 +34,12 @@ FIGURES: dict[str, PaperFigure] = {
     "bayes-limit": theorems.BAYES_LIMIT,
     "middle-order": theorems.MIDDLE_ORDER,
     "excess-risk": theorems.EXCESS_RISK,
-    "gamma": sensitivity.GAMMA,
-    "two-gammas": sensitivity.TWO_GAMMAS,
-    "warm-up": sensitivity.WARM_UP,
-    "opauc": comparisons.OPAUC,
-    "truncation": comparisons.TRUNCATION,
-    "best-gamma": sensitivity.BEST_GAMMA,
+    "gamma": trial_figures.GAMMA,
+    "two-gammas": trial_figures.TWO_GAMMAS,
+    "warm-up": trial_figures.WARM_UP,
+    "opauc": trial_figures.OPAUC,
+    "truncation": trial_figures.TRUNCATION,
+    "best-gamma": trial_figures.BEST_GAMMA,
 }
 
 

@@ -36,10 +36,12 @@ from torch import nn
 from tpauc.losses.rank_weighting import Anchored
 from tpauc.losses.tpauc_loss import TPAUCLoss, empirical_risks
 from tpauc.losses.weighting import Exponential, Polynomial, Weighting, WeightingFunction
-from tpauc.paper.figures._drawing import (
+from tpauc.paper.figures.figure import (
     FAINT,
     INK,
     REGION,
+    PaperFigure,
+    Row,
     distinct,
     draw_line,
     having,
@@ -47,8 +49,7 @@ from tpauc.paper.figures._drawing import (
     legend_above,
     new_canvas,
 )
-from tpauc.paper.figures._plane_trials import draw_weights
-from tpauc.paper.figures.figure import PaperFigure, Row
+from tpauc.paper.figures.trials import draw_weights
 from tpauc.paper.theory.bounds import check_bound, gaussian_trial
 from tpauc.paper.theory.saddle import algorithm_1, class_means
 from tpauc.samplers import StratifiedBatchSampler

@@ -24,9 +24,11 @@ import numpy as np
 
 from tpauc._validation import FloatArray
 from tpauc.losses.weighting import Exponential
-from tpauc.paper.figures._drawing import (
+from tpauc.paper.figures.figure import (
     DASHES,
     INK,
+    PaperFigure,
+    Row,
     colour_of,
     column,
     distinct,
@@ -37,8 +39,7 @@ from tpauc.paper.figures._drawing import (
     line_style,
     new_canvas,
 )
-from tpauc.paper.figures._plane_trials import MODELS, Budget, cells, loss_of, parameters_of, square, trained_scores
-from tpauc.paper.figures.figure import PaperFigure, Row
+from tpauc.paper.figures.trials import MODELS, Budget, cells, loss_of, parameters_of, square, trained_scores
 from tpauc.paper.theory.bayes import ThreeSets, bayes_tpauc, middle_order_loss, shuffled_within, uncut_region
 from tpauc.paper.theory.decomposition import PowerScores, decompose
 from tpauc.paper.theory.excess_risk import (

@@ -24,9 +24,11 @@ import numpy as np
 import torch
 
 from tpauc.losses.weighting import Exponential, Polynomial, WeightingFunction
-from tpauc.paper.figures._drawing import (
+from tpauc.paper.figures.figure import (
     INK,
     REGION,
+    PaperFigure,
+    Row,
     column,
     distinct,
     draw_line,
@@ -36,7 +38,6 @@ from tpauc.paper.figures._drawing import (
     line_style,
     new_canvas,
 )
-from tpauc.paper.figures.figure import PaperFigure, Row
 from tpauc.paper.theory.selection import penalty_by_quadrature, penalty_of, weight_by_search
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray, check_choice, check_count, check_same_length, check_scores
+from tpauc.paper.theory.inconsistency import entry_rate
 from tpauc.paper.theory.populations import FinitePopulation
-from tpauc.paper.theory.roc_areas import entry_rate
 from tpauc.region import Region
 
 _ROUNDING = 1e-12  # sums of shares that should be alpha or beta miss it by less
@@ -133,19 +133,7 @@ def shuffled_within(
 ) -> FloatArray:
     """Return a weakly consistent scorer: the ranks of ``eta``, with neighbours swapped within one of the three sets.
 
-    Parameters
-    ----------
-    population : FinitePopulation
-        With a different ``eta`` for each kind.
-    region : Region
-    part : {"top", "middle", "bottom"}
-    moves : int
-        Number of swaps of neighbours; with many swaps any order can result.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    float array of shape (m,)
+    The population has a different ``eta`` for each kind. With many swaps (``moves``) any order can result.
 
     Examples
     --------

@@ -36,20 +36,10 @@ P_GRID = np.linspace(0.01, 0.99, 25)
 
 
 class BoundCheck(NamedTuple):
-    """The condition of Proposition 2 on one draw, and both risks.
+    """The condition of Proposition 2 on one draw, and both risks, each a mean over all pairs."""
 
-    Attributes
-    ----------
-    margin : float
-        The largest ``rho_p - xi_q`` over a grid of ``p``; at least 0 where the sufficient condition holds.
-    p : float
-        The ``p`` of the largest margin.
-    relaxed, truncated : float
-        The two risks, each a mean over all pairs.
-    """
-
-    margin: float
-    p: float
+    margin: float  # the largest rho_p - xi_q over a grid of p; at least 0 where the sufficient condition holds
+    p: float  # of the largest margin
     relaxed: float
     truncated: float
 
@@ -126,16 +116,6 @@ def gaussian_trial(rng: np.random.Generator, n: int = 100) -> tuple[FloatArray, 
     The paper does not say whether 0.08 is the standard deviation or the variance. It is taken as the standard
     deviation: as the variance it would put 15 % of the scores of the negatives outside (0, 1). The few scores that
     still lie outside, fewer than one in 10,000, are drawn again.
-
-    Parameters
-    ----------
-    rng : numpy Generator
-    n : int, default=100
-        Examples of each class.
-
-    Returns
-    -------
-    positive_scores, negative_scores : float arrays of shape (n,)
 
     Examples
     --------

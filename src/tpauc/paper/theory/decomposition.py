@@ -84,14 +84,7 @@ class Decomposition(NamedTuple):
 def decompose(
     positive_scores: npt.ArrayLike, negative_scores: npt.ArrayLike, truth: PowerScores, region: Region
 ) -> Decomposition:
-    """Compare the risk of a sample with the truth, and the difference with both bounds.
-
-    Parameters
-    ----------
-    positive_scores, negative_scores : array-like
-        Scores in [0, 1] drawn from ``truth``; the region must select at least one of each.
-    truth : PowerScores
-    region : Region
+    """Compare the risk of a sample from ``truth`` with the truth, and the difference with both bounds.
 
     Examples
     --------

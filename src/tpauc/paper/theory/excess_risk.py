@@ -239,8 +239,6 @@ def corollary_cnn(
     parameters: int,
     spread: float,
     weighting: WeightingFunction,
-    delta: float = 0.05,
-    constant: float = 1.0,
 ) -> float:
     """Return the additive term of the corollary: `theorem_5` with ``A = N_par`` and ``Gamma = R L_g``.
 
@@ -262,6 +260,4 @@ def corollary_cnn(
         n_negative,
         complexity=check_count(parameters, "parameters"),
         spread=check_number(spread, "spread") * slope,
-        delta=delta,
-        constant=constant,
     )

@@ -26,7 +26,7 @@ from tpauc._validation import (
     check_scores,
     check_share,
 )
-from tpauc.paper.theory.roc_areas import curve_tpauc
+from tpauc.paper.theory.inconsistency import curve_tpauc
 from tpauc.region import Region
 
 _HALF_WIDTH = 8.0  # of the square of cells; less than 1e-6 of `TWO_KINDS_OF_HARD` lies outside

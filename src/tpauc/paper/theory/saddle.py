@@ -39,13 +39,7 @@ class Means(NamedTuple):
 
 
 def class_means(positive_scores: npt.ArrayLike, negative_scores: npt.ArrayLike, psi: WeightingFunction) -> Means:
-    """Return the six means of a sample.
-
-    Parameters
-    ----------
-    positive_scores, negative_scores : array-like of shape (n+,) and (n-,)
-        Scores in [0, 1].
-    psi : WeightingFunction
+    """Return the six means of a sample with scores in [0, 1].
 
     Examples
     --------
@@ -127,23 +121,10 @@ def saddle_point(means: Means) -> tuple[FloatArray, FloatArray]:
 
 
 def algorithm_1(means: Means, *, step: float, steps: int, v_infinity: float) -> FloatArray:
-    """Run the paper's descent in ``a`` and ascent in ``b`` from zero for a fixed model.
+    """Run the paper's descent in ``a`` and ascent in ``b`` from zero for a fixed model, on the whole sample.
 
-    Parameters
-    ----------
-    means : Means
-        The means of the whole sample, as a full batch.
-    step : float
-        The step sizes ``eta_2 = eta_3``.
-    steps : int
-        How many steps.
-    v_infinity : float
-        The largest weight, ``psi(1)``; it sets the boxes.
-
-    Returns
-    -------
-    float array of shape (steps + 1,)
-        ``F(a, b)`` before the first step and after each.
+    The step sizes are ``eta_2 = eta_3 = step``; the largest weight ``v_infinity = psi(1)`` sets the boxes. Returns
+    ``F(a, b)`` before the first step and after each, of shape (steps + 1,).
 
     Examples
     --------

@@ -43,17 +43,7 @@ _NODES = 64
 
 
 def top_k(hardness: npt.ArrayLike, k: int) -> FloatArray:
-    """Return 1 for the ``k`` largest values and 0 for the others.
-
-    Parameters
-    ----------
-    hardness : array-like of shape (n,)
-    k : int
-        At least 1 and below ``n``.
-
-    Returns
-    -------
-    float array of shape (n,)
+    """Return 1 for the ``k`` largest of ``n`` values and 0 for the others; ``1 <= k < n``, here and below.
 
     Examples
     --------
@@ -68,11 +58,6 @@ def top_k(hardness: npt.ArrayLike, k: int) -> FloatArray:
 
 def selected_by_linear_programme(hardness: npt.ArrayLike, k: int) -> FloatArray:
     """Return the solution of the paper's inner problem, by a general solver that does not sort.
-
-    Parameters
-    ----------
-    hardness, k
-        As in `top_k`.
 
     Examples
     --------
@@ -91,10 +76,7 @@ def selected_by_linear_programme(hardness: npt.ArrayLike, k: int) -> FloatArray:
 def penalty_strength(hardness: npt.ArrayLike, k: int) -> float:
     """Return a ``lambda`` with which `selected_by_penalty` selects the ``k`` largest: the middle of all such values.
 
-    Parameters
-    ----------
-    hardness, k
-        As in `top_k`. The k-th and the (k+1)-th largest value must differ.
+    The k-th and the (k+1)-th largest value must differ.
 
     Examples
     --------
@@ -114,13 +96,7 @@ def penalty_strength(hardness: npt.ArrayLike, k: int) -> float:
 
 
 def selected_by_penalty(hardness: npt.ArrayLike, strength: float) -> FloatArray:
-    """Return ``argmax over v in [0, 1]^n of sum v_i (t_i - lambda)``, found example by example.
-
-    Parameters
-    ----------
-    hardness : array-like of shape (n,)
-    strength : float
-        The penalty ``lambda``.
+    """Return ``argmax over v in [0, 1]^n of sum v_i (t_i - strength)``, found example by example.
 
     Examples
     --------
@@ -159,14 +135,9 @@ class DualityErrors(NamedTuple):
 
 
 def duality_errors(weighting: WeightingFunction, *, points: int = 21) -> DualityErrors:
-    """Compare both sides of Proposition 3 on a grid of hardness, the ends included.
+    """Compare both sides of Proposition 3 on a grid of hardness in [0, 1], for a weighting with ``psi(0) = 0``.
 
-    Parameters
-    ----------
-    weighting : WeightingFunction
-        With ``psi(0) = 0``; its penalty may be known in closed form or found numerically.
-    points : int, default=21
-        Size of the grid in [0, 1].
+    Its penalty may be known in closed form or found numerically.
 
     Examples
     --------
@@ -187,11 +158,6 @@ def duality_errors(weighting: WeightingFunction, *, points: int = 21) -> Duality
 
 def weight_by_search(weighting: WeightingFunction, hardness: npt.ArrayLike) -> FloatArray:
     """Return ``argmax over v in [0, 1] of v t - phi(v)`` for each ``t``, from values of ``phi`` only.
-
-    Parameters
-    ----------
-    weighting : WeightingFunction
-    hardness : array-like of shape (n,)
 
     Examples
     --------
@@ -214,14 +180,8 @@ def penalty_by_quadrature(weighting: WeightingFunction, weights: npt.ArrayLike) 
     """Return ``integral_0^v psi^-1`` for each weight ``v``, the penalty of the weighting up to a constant.
 
     By the Gauss-Legendre rule in ``s``, with ``v = weight s^2 (3 - 2 s)``. The substitution smooths an inverse that
-    begins or ends like a square root, such as the inverse of a sine.
-
-    Parameters
-    ----------
-    weighting : WeightingFunction
-        With ``psi(0) = 0``.
-    weights : array-like of shape (n,)
-        At most ``psi(1)``.
+    begins or ends like a square root, such as the inverse of a sine. The weighting has ``psi(0) = 0``, and weights are
+    at most ``psi(1)``.
 
     Examples
     --------
