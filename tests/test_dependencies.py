@@ -144,7 +144,7 @@ for name in tpauc.__all__:
 """
 WORKS = {"Region", "auc_score", "opauc_score", "tpauc_score", "tpr_dependent_opauc"}
 WORKS |= {"compare_tpauc", "operating_point", "tpauc_interval"}
-WORKS |= {"OperatingPoint", "evaluate_threshold"}
+WORKS |= {"DecisionCurve", "OperatingPoint", "evaluate_threshold", "net_benefit"}
 
 
 def test_a_public_name_works_without_extras_or_says_which_one_it_needs():

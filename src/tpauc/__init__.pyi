@@ -7,6 +7,7 @@ from tpauc.classifiers.boosting.metric import lightgbm_metric as lightgbm_metric
 from tpauc.classifiers.boosting.metric import xgboost_metric as xgboost_metric
 from tpauc.classifiers.boosting.objective import lightgbm_objective as lightgbm_objective
 from tpauc.classifiers.boosting.objective import xgboost_objective as xgboost_objective
+from tpauc.classifiers.guaranteed import GuaranteedThresholdClassifier as GuaranteedThresholdClassifier
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier as TPAUCClassifier
 from tpauc.classifiers.tpauc_classifier import tpauc_scorer as tpauc_scorer
 from tpauc.losses.baselines import ClassBalancedCrossEntropy as ClassBalancedCrossEntropy
@@ -38,6 +39,8 @@ from tpauc.metrics.area import tpauc_score as tpauc_score
 from tpauc.metrics.area import tpr_dependent_opauc as tpr_dependent_opauc
 from tpauc.metrics.bands import roc_band as roc_band
 from tpauc.metrics.comparison import compare_tpauc as compare_tpauc
+from tpauc.metrics.decision_curve import DecisionCurve as DecisionCurve
+from tpauc.metrics.decision_curve import net_benefit as net_benefit
 from tpauc.metrics.intervals import tpauc_interval as tpauc_interval
 from tpauc.metrics.operating_points import OperatingPoint as OperatingPoint
 from tpauc.metrics.operating_points import evaluate_threshold as evaluate_threshold

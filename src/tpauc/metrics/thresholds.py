@@ -202,7 +202,7 @@ def _promised(rows: ScoredRows, rule: str, guarantee: float, region: Region) -> 
     if exceeding is None:
         units = f"groups with a {side} row" if rows.groups is not None else f"{side} examples"
         raise ValueError(
-            f"guarantee={guarantee:g} for {name}={share:g} needs at least {fewest_for_guarantee(share, guarantee)} "
+            f"guarantee={guarantee} for {name}={share} needs at least {fewest_for_guarantee(share, guarantee)} "
             f"{units}, found {n}; give more, a larger {name} or a lower guarantee"
         )
     last = _of_rank(scores, counts, n - exceeding)
