@@ -8,10 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from tpauc.classifiers._candidates import Scaling
-from tpauc.classifiers._weighing import validate_folds
-from tpauc.classifiers.network.average import FoldNetworks
-from tpauc.classifiers.network.network_trainer import ModuleTrainer
+from tpauc.classifiers._candidates import Scaling, validate_folds
+from tpauc.classifiers.network.network_trainer import FoldNetworks, ModuleTrainer
 from tpauc.classifiers.network.networks import (
     GROUPS,
     ModuleBank,

@@ -28,7 +28,7 @@ from scipy import stats
 from sklearn.utils import _safe_indexing
 
 from tpauc._validation import BoolArray, FloatArray, check_class_sizes
-from tpauc.classifiers._weighing import tpauc_of_fold
+from tpauc.classifiers._candidates import tpauc_of_fold
 from tpauc.classifiers.folds import FEW_DISTINCT, stratified_folds
 from tpauc.metrics.comparison import Comparison
 from tpauc.region import Region, fewest_with_one, hard_mass

@@ -188,7 +188,7 @@ class TPAUCClassifier(RegionClassifier):
         if self._is_linear():
             return LinearDirections(self._linear_settings(), scaling)
         make, settings = self._network()
-        from tpauc.classifiers.network.average import FoldNetworks
+        from tpauc.classifiers.network.network_trainer import FoldNetworks
 
         return FoldNetworks(make, settings, scaling, **_given(device=self.device))
 

@@ -1,9 +1,9 @@
 """`TPAUCBooster`: boosted trees for a region behind scikit-learn's interface.
 
 In each fold a path (`boosting_path`) boosts with log-loss and then for the region, with candidates along the way. The
-candidates are weighed by their TPAUC on the rows that their fold did not train on (`tpauc.classifiers._weighing`). The
-scorer is the weighted mean of the candidates, averaged over the folds. Trees trained on different rows err in different
-places, so their mean is better than each of them, and no refit is needed.
+candidates are weighed by their TPAUC on the rows that their fold did not train on (`tpauc.classifiers._candidates`).
+The scorer is the weighted mean of the candidates, averaged over the folds. Trees trained on different rows err in
+different places, so their mean is better than each of them, and no refit is needed.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from tpauc._validation import BoolArray, import_extra
-from tpauc.classifiers._weighing import FoldTPAUC, validate_folds
+from tpauc.classifiers._candidates import FoldTPAUC, validate_folds
 from tpauc.classifiers.boosting.objective import SOFTNESS, region_gradient
 from tpauc.region import Region
 

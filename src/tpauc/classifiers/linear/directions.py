@@ -2,8 +2,8 @@
 
 Three directions are starts: Fisher's discriminant, the plain and the balanced logistic regression (`logistic`). The
 other three are where the ascent of the smoothed TPAUC leads from each start (`ascent`). They are weighed by
-cross-validation (`tpauc.classifiers._weighing`), so training for the region counts only as far as it helps on rows that
-were not trained on.
+cross-validation (`tpauc.classifiers._candidates`), so training for the region counts only as far as it helps on rows
+that were not trained on.
 
 The region is widened, at most to the whole data, until it holds five positives per feature. On very large data the
 folds and the ascent see a sample; the regressions see all rows.
@@ -23,8 +23,7 @@ import numpy.typing as npt
 from sklearn.preprocessing import StandardScaler
 
 from tpauc._validation import BoolArray, import_extra
-from tpauc.classifiers._candidates import Candidate, Fitted, Scaling, possible_folds
-from tpauc.classifiers._weighing import FoldTPAUC, joined, validate_folds
+from tpauc.classifiers._candidates import Candidate, Fitted, FoldTPAUC, Scaling, joined, possible_folds, validate_folds
 from tpauc.classifiers.folds import fold_groups, stratified_folds
 from tpauc.classifiers.linear.ascent import AscentSettings, SmoothedTPAUC, unit, whitener, with_ridge
 from tpauc.classifiers.linear.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
