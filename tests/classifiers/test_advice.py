@@ -413,3 +413,13 @@ def test_a_mistake_is_one_line(table, arguments, code, message):
     assert failed.exit_code == code, failed.stderr
     assert failed.stderr.count("\n") == 1
     assert message in failed.stderr
+
+
+def test_the_positive_class_is_named_or_asked_for():
+    X, y = rows()
+    expected = advise(X, y, alpha=0.3, beta=0.3, n_folds=2, n_repeats=1, random_state=0)
+    names = np.where(y, "fraud", "ok")
+    options = {"alpha": 0.3, "beta": 0.3, "n_folds": 2, "n_repeats": 1, "random_state": 0}
+    assert advise(X, names, pos_label="fraud", **options) == expected
+    with pytest.raises(ValueError, match="name the positive label, pos_label='fraud' or pos_label='ok'"):
+        advise(X, names, **options)

@@ -324,6 +324,7 @@ def a_booster(**parameters):
 FITTED = a_booster().fit(X[TRAIN], Y[TRAIN])
 
 
+@pytest.mark.filterwarnings("ignore:y holds .* and pos_label is not given")
 @parametrize_with_checks([a_booster()])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
@@ -406,7 +407,7 @@ def test_all_cores_give_the_same_trees(monkeypatch):
 def test_frames_names_and_missing_values():
     frame = pd.DataFrame(X, columns=list("abcdef"))
     frame.loc[::7, "a"] = np.nan
-    booster = a_booster().fit(frame[TRAIN], np.where(Y[TRAIN] == 1, "fraud", "fine"))
+    booster = a_booster(pos_label="fraud").fit(frame[TRAIN], np.where(Y[TRAIN] == 1, "fraud", "fine"))
     assert list(booster.feature_names_in_) == list("abcdef")
     assert set(booster.predict(frame[TEST])) <= {"fine", "fraud"}
     assert booster.score(frame[TEST], np.where(Y[TEST] == 1, "fraud", "fine")) > 0.1
@@ -555,3 +556,16 @@ def test_a_second_fit_leaves_nothing_of_the_first():
     again = booster.set_params(calibrate=False).fit(X, Y)
     fresh = TPAUCBooster(max_rounds=20, n_folds=2, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(again.predict_proba(X), fresh.predict_proba(X))
+
+
+def test_the_positive_class_may_be_the_first_and_the_threshold_changed():
+    names = np.where(Y == 1, "fraud", "ok")
+    booster = a_booster(pos_label="fraud").fit(X[TRAIN], names[TRAIN])
+    assert booster.threshold_ == FITTED.threshold_ == FITTED.operating_point_.threshold
+    assert booster.score(X[TEST], names[TEST]) == FITTED.score(X[TEST], Y[TEST])
+    np.testing.assert_array_equal(booster.predict(X) == "fraud", FITTED.predict(X) == 1)
+    np.testing.assert_array_equal(booster.decision_function(X) > 0, booster.predict(X) == "ok")
+    assert set(booster.set_threshold(1e3).predict(X)) == {"ok"}
+    with pytest.warns(UserWarning, match="'ok' is taken as the positive class") as caught:
+        a_booster(max_rounds=5).fit(X[TRAIN], names[TRAIN])
+    assert [warning.filename for warning in caught] == [__file__]

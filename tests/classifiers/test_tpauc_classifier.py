@@ -20,6 +20,7 @@ from tpauc.classifiers.tpauc_classifier import TPAUCClassifier, tpauc_scorer
 from tpauc.classifiers.training_methods import METHODS, powers_of_two
 from tpauc.metrics import area
 from tpauc.metrics.area import tpauc_score
+from tpauc.metrics.operating_points import OperatingPoint, operating_point
 
 
 def a_table(n, d, seed=0):
@@ -35,6 +36,8 @@ X, Y = a_table(700, 8)
 TRAIN, TEST = slice(0, 450), slice(450, None)
 
 
+# The checks fit on labels of any kind.
+@pytest.mark.filterwarnings("ignore:y holds .* and pos_label is not given")
 @parametrize_with_checks([TPAUCClassifier(random_state=0)])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
@@ -44,7 +47,8 @@ def test_scikit_learns_own_checks(estimator, check):
 def test_every_method_trains_a_linear_model(method):
     classifier = TPAUCClassifier(method=method, random_state=0).fit(X[TRAIN], Y[TRAIN])
     assert classifier.score(X[TEST], Y[TEST]) > 0.5
-    assert classifier.coef_.shape == (8,)
+    assert classifier.coef_.shape == (1, 8)
+    assert classifier.intercept_.shape == (1,)
     assert classifier.chosen_
     assert np.isfinite(classifier.out_of_fold_scores_).all()
 
@@ -162,7 +166,7 @@ def test_the_callers_random_numbers_are_left_alone():
 
 def test_labels_may_be_anything_with_two_values():
     names = np.where(Y == 1, "fraud", "fine")
-    by_name = TPAUCClassifier(random_state=0).fit(X[TRAIN], names[TRAIN])
+    by_name = TPAUCClassifier(random_state=0, pos_label="fraud").fit(X[TRAIN], names[TRAIN])
     assert list(by_name.classes_) == ["fine", "fraud"]
     assert set(by_name.predict(X[TEST])) <= {"fine", "fraud"}
     assert by_name.score(X[TEST], names[TEST]) == TPAUCClassifier(random_state=0).fit(X[TRAIN], Y[TRAIN]).score(
@@ -451,7 +455,7 @@ def test_a_held_out_share_keeps_copies_together():
 
 def test_score_takes_weights_and_refuses_strange_labels():
     names = np.array(["no", "yes"])[Y]
-    classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], names[TRAIN])
+    classifier = TPAUCClassifier(random_state=0, pos_label="yes").fit(X[TRAIN], names[TRAIN])
     doubled = np.repeat(np.arange(450, 700), 2)
     assert classifier.score(X[TEST], names[TEST], sample_weight=np.full(250, 2)) == pytest.approx(
         classifier.score(X[doubled], names[doubled]), abs=1e-12
@@ -487,3 +491,123 @@ def test_a_list_is_a_pair_too():
     pair = [X[TEST], Y[TEST]]
     found = [TPAUCClassifier(validation=kind(pair), random_state=0).fit(X[TRAIN], Y[TRAIN]) for kind in (list, tuple)]
     np.testing.assert_array_equal(found[0].coef_, found[1].coef_)
+
+
+# ------------------------------------------------------------------------------------------------ the positive class
+
+
+def named(y, positive, negative):
+    return np.where(y == 1, positive, negative)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"method": "cross_entropy"}, {"calibrate": True}, {"validation": 0.3}])
+def test_the_positive_class_may_be_the_first(parameters):
+    by_number = TPAUCClassifier(random_state=0, **parameters).fit(X[TRAIN], Y[TRAIN])
+    names = named(Y, "fraud", "ok")
+    classifier = TPAUCClassifier(random_state=0, pos_label="fraud", **parameters).fit(X[TRAIN], names[TRAIN])
+    assert list(classifier.classes_) == ["fraud", "ok"]
+    assert classifier.pos_label_ == "fraud"
+    assert classifier.threshold_ == by_number.threshold_
+    assert classifier.score(X[TEST], names[TEST]) == by_number.score(X[TEST], Y[TEST]) > 0.5
+    np.testing.assert_array_equal(classifier.predict(X) == "fraud", by_number.predict(X) == 1)
+    np.testing.assert_allclose(classifier.predict_proba(X)[:, 0], by_number.predict_proba(X)[:, 1], rtol=1e-9)
+    decision = classifier.decision_function(X)
+    np.testing.assert_array_equal(decision > 0, classifier.predict(X) == "ok")
+    np.testing.assert_allclose(decision, -by_number.decision_function(X), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(classifier.coef_, -by_number.coef_)
+    np.testing.assert_array_equal(classifier.intercept_, -by_number.intercept_)
+
+
+def test_a_network_follows_pos_label_too():
+    options = {"validation": (X[TEST], named(Y, "fraud", "ok")[TEST]), "cross_entropy_steps": 50}
+    classifier = a_network(pos_label="fraud", **options).fit(X[TRAIN], named(Y, "fraud", "ok")[TRAIN])
+    by_number = a_network(**{**options, "validation": (X[TEST], Y[TEST])}).fit(X[TRAIN], Y[TRAIN])
+    np.testing.assert_array_equal(classifier.predict(X) == "fraud", by_number.predict(X) == 1)
+
+
+def test_a_positive_class_that_nothing_names_is_a_warning_at_the_line_that_called_fit():
+    message = r"y holds 'fraud' and 'ok', and pos_label is not given; 'ok' is taken as .*; give pos_label='fraud' for"
+    with pytest.warns(UserWarning, match=message) as caught:
+        classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], named(Y, "fraud", "ok")[TRAIN])
+    assert [warning.filename for warning in caught] == [__file__]
+    assert classifier.pos_label_ == "ok"
+    with pytest.warns(UserWarning, match="y holds 1 and 2, and pos_label is not given; 2 is taken"):
+        TPAUCClassifier(random_state=0).fit(X[TRAIN], Y[TRAIN] + 1)
+
+
+@pytest.mark.parametrize("labels", [Y, 2 * Y - 1, Y == 1, Y.astype(float)])
+def test_usual_labels_need_no_pos_label(labels):
+    classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], labels[TRAIN])  # warnings are errors here
+    assert classifier.pos_label_ == 1
+
+
+def test_a_pos_label_that_is_no_label_is_an_error():
+    for label in ("Fraud", 1, ["fraud"]):
+        with pytest.raises(ValueError, match=r"pos_label=.* is not among the labels of y, 'fraud' and 'ok'"):
+            TPAUCClassifier(pos_label=label).fit(X, named(Y, "fraud", "ok"))
+
+
+def test_equal_scores_raise_no_alarm_whichever_class_is_positive():
+    with pytest.warns(UserWarning, match="could not be kept in one fold"):
+        nothing = TPAUCClassifier(random_state=0, pos_label="a").fit(np.ones((700, 2)), named(Y, "a", "b"))
+    assert set(nothing.predict(np.ones((3, 2)))) == {"b"}
+
+
+def test_the_scorer_takes_labels_of_any_kind():
+    names, fitted = named(Y, "fraud", "ok"), LogisticRegression()
+    expected = cross_val_score(fitted, X, Y, scoring=tpauc_scorer(0.3, 0.3), cv=3)
+    found = cross_val_score(fitted, X, names, scoring=tpauc_scorer(0.3, 0.3, pos_label="fraud"), cv=3)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    last = named(Y, "zz", "ok")
+    np.testing.assert_allclose(
+        cross_val_score(fitted, X, last, scoring=tpauc_scorer(0.3, 0.3, pos_label="zz"), cv=3), expected, atol=1e-12
+    )
+    with pytest.warns(UserWarning, match="'zz' is taken as the positive class"):
+        value = tpauc_scorer(0.3, 0.3)(LogisticRegression().fit(X[TRAIN], last[TRAIN]), X[TEST], last[TEST])
+    assert value == tpauc_scorer(0.3, 0.3)(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TEST], Y[TEST])
+    ours = TPAUCClassifier(random_state=0, pos_label="fraud").fit(X[TRAIN], names[TRAIN])
+    scorer = tpauc_scorer(0.3, 0.3, pos_label="fraud")
+    assert scorer(ours, X[TEST], names[TEST]) == ours.score(X[TEST], names[TEST])
+
+
+# ----------------------------------------------------------------------------------------------------- the threshold
+
+
+def test_the_operating_point_is_the_one_out_of_fold():
+    classifier = TPAUCClassifier(alpha=0.3, beta=0.2, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    point = operating_point(Y[TRAIN], classifier.out_of_fold_scores_, alpha=0.3, beta=0.2)
+    assert classifier.operating_point_ == point
+    assert classifier.threshold_ == point.threshold
+
+
+@pytest.mark.parametrize("pos_label", ["fraud", "ok"])
+def test_a_threshold_may_be_changed_after_the_fit(pos_label):
+    names = named(Y, "fraud", "ok")
+    classifier = TPAUCClassifier(random_state=0, pos_label=pos_label).fit(X[TRAIN], names[TRAIN])
+    scores = classifier.out_of_fold_scores_
+    logits = classifier.decision_function(X) * (1 if pos_label == "ok" else -1) + classifier.threshold_
+    point = operating_point(names[TRAIN] == pos_label, scores, alpha=0.3, beta=0.05)
+    assert classifier.set_threshold(point) is classifier
+    assert classifier.operating_point_ == point
+    np.testing.assert_array_equal(classifier.predict(X) == pos_label, logits >= point.threshold)
+    classifier.set_threshold(np.median(logits) + 1e-3)
+    assert not hasattr(classifier, "operating_point_")
+    assert (classifier.predict(X) == pos_label).mean() == pytest.approx(0.5, abs=0.01)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(classifier)).predict(X), classifier.predict(X))
+
+
+def test_rows_at_the_threshold_are_positive_whichever_class_that_is():
+    rows = np.zeros((1, 8))
+    for positive in ("a", "c"):
+        classifier = TPAUCClassifier(random_state=0, pos_label=positive).fit(X[TRAIN], named(Y, positive, "b")[TRAIN])
+        classifier.set_threshold(float(classifier._logits(rows)[0]))
+        assert classifier.predict(rows) == [positive]
+
+
+@pytest.mark.parametrize("threshold", [np.inf, np.nan, "0.5", None, OperatingPoint(np.inf, 0.0, 0.0, False)])
+def test_a_threshold_must_be_a_finite_number(threshold):
+    classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], Y[TRAIN])
+    with pytest.raises((ValueError, TypeError), match="threshold must be"):
+        classifier.set_threshold(threshold)
+    with pytest.raises(NotFittedError):
+        TPAUCClassifier().set_threshold(0.0)

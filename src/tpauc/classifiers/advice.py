@@ -106,6 +106,7 @@ def advise(
     model: str = "linear",
     n_folds: int = 5,
     n_repeats: int = 2,
+    pos_label: Any = None,
     preprocessing: Any = None,
     random_state: int | np.random.Generator | None = None,
     progress: Callable[[str], None] | None = None,
@@ -117,7 +118,7 @@ def advise(
     X : array-like or data frame of shape (n, d)
         Features, not sparse; numbers, unless ``preprocessing`` turns them into numbers.
     y : array-like of shape (n,)
-        Labels, 0/1 or -1/1.
+        Labels, 0/1 or -1/1; any two with ``pos_label``.
     alpha, beta : float
         The region.
     model : {"linear", "mlp", "lightgbm"}, default="linear"
@@ -129,6 +130,8 @@ def advise(
         rows.
     n_repeats : int, default=2
         Number of cross-validations, each with new folds.
+    pos_label : label, optional
+        The positive class.
     preprocessing : scikit-learn transformer, optional
         Fitted on the training rows of each fold, before the model.
     random_state : int, numpy.random.Generator or None, default=None
@@ -175,7 +178,7 @@ def advise(
         X = _as_numbers(X) if model == "lightgbm" else check_array(X, dtype=np.float64)
     else:
         X = _table(X)
-    positive = check_labels(y, "y")
+    positive = check_labels(y, "y", pos_label)
     check_same_length("X", X, "y", positive)
     check_both_classes(positive, "y")
     makers = {name: _prepared(maker, preprocessing) for name, maker in _makers(model).items()}

@@ -26,7 +26,7 @@ from tpauc._validation import (
     import_extra,
 )
 from tpauc.classifiers._candidates import CandidatesByFolds, Fitted, Scaling, SingleTraining, Strategy, Trainer
-from tpauc.classifiers.base import RegionClassifier
+from tpauc.classifiers.base import RegionClassifier, positive_class
 from tpauc.classifiers.linear.directions import LinearDirections, LinearSettings, LinearTrainer
 from tpauc.classifiers.training_methods import CROSS_ENTROPIES, LOSSES, METHODS, MODELS, REGION
 from tpauc.metrics.area import tpauc_score
@@ -64,6 +64,8 @@ class TPAUCClassifier(RegionClassifier):
         not refitted: the networks of the folds are averaged. A network trained on a cross-entropy has nothing to
         choose, so it is trained once, on all rows, unless it is to be calibrated; the training rows then decide
         `threshold_`.
+    pos_label : label, optional
+        The positive class. By default the second in order, with a warning unless the labels are 0/1, -1/1 or booleans.
     n_folds : int, optional
         Folds of the cross-validation, fewer if a class has fewer distinct rows. By default 5, and 10 where the
         networks of the folds are averaged. Copies of a row share a fold; if they cannot, there is a warning.
@@ -90,9 +92,11 @@ class TPAUCClassifier(RegionClassifier):
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The labels; the second is the positive class.
-    coef_, intercept_ : array of shape (d,), float
-        Of the linear model, in the units of the features.
+        The labels in order.
+    pos_label_ : label
+        The positive one of them.
+    coef_, intercept_ : array of shape (1, d), array of shape (1,)
+        Of the linear model, in the units of the features: ``X @ coef_.T + intercept_`` is the logit of ``classes_[1]``.
     module_ : nn.Module
         Of networks, on standardised features: the weighted sum of the networks that were trained
         (`tpauc.classifiers.network.networks.NetworkAverage`).
@@ -102,8 +106,10 @@ class TPAUCClassifier(RegionClassifier):
         Name and validated TPAUC of every candidate, and its number of steps or, if candidates are averaged, its share.
         Not with ``validation=None``.
     threshold_ : float
-        Logit above which `predict` says positive: the operating point for the region on rows not trained on, or on the
-        training rows where none were held out (``validation=None``, and a network trained on a cross-entropy).
+        `predict` says positive where the logit of the positive class is at least this; `set_threshold` changes it.
+    operating_point_ : OperatingPoint
+        What chose `threshold_`, with its rates: the highest TPR at ``FPR <= beta`` on rows that were not trained on, or
+        on the training rows where none were held out (``validation=None``, and a network on a cross-entropy).
     out_of_fold_scores_ : array of shape (n,)
         With ``validation="cv"``, the chosen model's logit for every training row, by the fold that did not see it; NaN
         for rows of large data that are in no fold.
@@ -127,6 +133,7 @@ class TPAUCClassifier(RegionClassifier):
         beta: float = 0.3,
         method: str = REGION,
         validation: str | float | tuple[Any, Any] | None = "cv",
+        pos_label: Any = None,
         n_folds: int | None = None,
         standardize: bool = True,
         calibrate: bool = False,
@@ -142,6 +149,7 @@ class TPAUCClassifier(RegionClassifier):
         self.beta = beta
         self.method = method
         self.validation = validation
+        self.pos_label = pos_label
         self.n_folds = n_folds
         self.standardize = standardize
         self.calibrate = calibrate
@@ -176,6 +184,9 @@ class TPAUCClassifier(RegionClassifier):
             self.out_of_fold_scores_ = found.out_of_fold_scores
         for name, value in found.scorer.attributes(found.scaler).items():
             setattr(self, name, value)
+        if not self._positive_is_second and self._is_linear():
+            self.coef_: Array = -self.coef_
+            self.intercept_: Array = -self.intercept_
 
     # ---------------------------------------------------------------------------------------------------- strategy
 
@@ -229,7 +240,7 @@ class TPAUCClassifier(RegionClassifier):
                 raise ValueError(f"validation has {len(X)} rows and labels of shape {y.shape}")
             if set(np.unique(y)) != set(self.classes_):
                 raise ValueError(f"validation must hold both labels {self.classes_[0]!r} and {self.classes_[1]!r}")
-            return X, y == self.classes_[1]
+            return X, y == self.pos_label_
         return None if self.validation is None or isinstance(self.validation, str) else float(self.validation)
 
     # ------------------------------------------------------------------------------------------------------ checks
@@ -290,7 +301,8 @@ class TPAUCClassifier(RegionClassifier):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         if hasattr(self, "coef_"):
-            return np.asarray(X @ self.coef_ + self.intercept_)
+            of_second = X @ self.coef_[0] + self.intercept_[0]
+            return np.asarray(of_second if self._positive_is_second else -of_second)
         from tpauc.classifiers.network.networks import ModuleScorer
 
         return ModuleScorer(self.module_, **_given(device=self.device))(self.scaler_.transform(X))
@@ -301,8 +313,15 @@ def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def tpauc_scorer(alpha: float, beta: float) -> Any:
+def tpauc_scorer(alpha: float, beta: float, *, pos_label: Any = None) -> Any:
     """Return a scorer for ``GridSearchCV(scoring=...)`` and ``cross_val_score``: TPAUC of any classifier's scores.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        The region.
+    pos_label : label, optional
+        The positive class; None as in `TPAUCClassifier`.
 
     Examples
     --------
@@ -315,5 +334,18 @@ def tpauc_scorer(alpha: float, beta: float) -> Any:
     """
     region = Region(alpha, beta)
     return make_scorer(
-        tpauc_score, response_method=("decision_function", "predict_proba"), alpha=region.alpha, beta=region.beta
+        _tpauc_of_label,
+        response_method=("decision_function", "predict_proba"),
+        alpha=region.alpha,
+        beta=region.beta,
+        pos_label=pos_label,
     )
+
+
+def _tpauc_of_label(y_true: Any, y_score: Any, *, pos_label: Any, **options: Any) -> float:
+    """Return the TPAUC of scores that scikit-learn has turned towards ``pos_label``, or towards the second class."""
+    labels = np.asarray(y_true)
+    classes = np.unique(labels)
+    if classes.size == 2:  # other numbers are errors that the metric explains
+        labels = labels == classes[positive_class(classes, pos_label, stacklevel=3)]
+    return tpauc_score(labels, y_score, **options)

@@ -68,7 +68,7 @@ class LinearScorer(NamedTuple):
         scale = np.ones(self.coef.size) if scaler.scale_ is None else scaler.scale_
         shift = np.zeros(self.coef.size) if scaler.mean_ is None else scaler.mean_
         coef = self.coef / scale
-        return {"coef_": coef, "intercept_": float(self.intercept - coef @ shift)}
+        return {"coef_": coef[None], "intercept_": np.array([self.intercept - coef @ shift])}
 
 
 @dataclass(frozen=True)
