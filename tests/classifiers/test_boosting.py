@@ -325,7 +325,12 @@ FITTED = a_booster().fit(X[TRAIN], Y[TRAIN])
 
 
 @pytest.mark.filterwarnings("ignore:y holds .* and pos_label is not given")
-@parametrize_with_checks([a_booster()])
+@parametrize_with_checks(
+    [a_booster()],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "LightGBM counts rows in leaves and bins, and folds change"
+    },
+)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -569,3 +574,31 @@ def test_the_positive_class_may_be_the_first_and_the_threshold_changed():
     with pytest.warns(UserWarning, match="'ok' is taken as the positive class") as caught:
         a_booster(max_rounds=5).fit(X[TRAIN], names[TRAIN])
     assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_groups_share_a_fold():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(100), 6)
+    rows = np.repeat(rng.normal(size=(100, 6)), 6, axis=0) + 1e-6 * rng.normal(size=(600, 6))
+    labels = (np.arange(100) % 3 == 0)[groups]
+    values = [
+        tpauc_score(labels, a_booster().fit(rows, labels, groups=given).out_of_fold_scores_, alpha=0.3, beta=0.3)
+        for given in (groups, None)
+    ]
+    assert values[0] < 0.3  # noise
+    assert values[1] > 0.8  # rows that were remembered
+
+
+def test_weights_weigh_rows():
+    ones = a_booster().fit(X[TRAIN], Y[TRAIN], sample_weight=np.ones(1000))
+    np.testing.assert_allclose(ones.decision_function(X), FITTED.decision_function(X), rtol=1e-6, atol=1e-9)
+    options = {"min_child_samples": 1, "max_rounds": 20, "colsample": 1.0}
+    times = np.random.default_rng(0).integers(0, 4, 1000)
+    rows = np.repeat(np.arange(1000), times)
+    weighted = a_booster(**options).fit(X[TRAIN], Y[TRAIN], sample_weight=times)
+    repeated = a_booster(**options).fit(X[rows], Y[rows])
+    plain = a_booster(**options).fit(X[TRAIN], Y[TRAIN])
+    assert np.array_equal(np.isnan(weighted.out_of_fold_scores_), times == 0)
+    agreement = np.corrcoef([model.decision_function(X[TEST]) for model in (weighted, repeated, plain)])[0]
+    assert agreement[1] > agreement[2]
+    assert weighted.offset_ == pytest.approx(repeated.offset_)

@@ -38,7 +38,12 @@ TRAIN, TEST = slice(0, 450), slice(450, None)
 
 # The checks fit on labels of any kind.
 @pytest.mark.filterwarnings("ignore:y holds .* and pos_label is not given")
-@parametrize_with_checks([TPAUCClassifier(random_state=0)])
+@parametrize_with_checks(
+    [TPAUCClassifier(random_state=0)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "it shuffles the rows, which changes the folds"
+    },
+)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -611,3 +616,130 @@ def test_a_threshold_must_be_a_finite_number(threshold):
         classifier.set_threshold(threshold)
     with pytest.raises(NotFittedError):
         TPAUCClassifier().set_threshold(0.0)
+
+
+# --------------------------------------------------------------------------------------------------- groups, weights
+
+
+def noise_in_groups(seed=0):
+    """Return 60 groups of 6 rows: labels are noise by group, and the rows of a group are nearly equal."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(60), 6)
+    rows = np.repeat(rng.normal(size=(60, 40)), 6, axis=0) + 1e-6 * rng.normal(size=(360, 40))
+    return rows, (np.arange(60) % 3 == 0)[groups], groups
+
+
+@pytest.mark.parametrize("parameters", WAYS_OF_FOLDS)
+def test_groups_share_a_fold(parameters):
+    rows, labels, groups = noise_in_groups()
+    values = [
+        tpauc_score(
+            labels,
+            TPAUCClassifier(random_state=0, **parameters).fit(rows, labels, groups=of_rows).out_of_fold_scores_,
+            alpha=0.3,
+            beta=0.3,
+        )
+        for of_rows in (groups, None)
+    ]
+    assert values[0] < 0.4  # noise
+    assert values[1] > 0.8  # rows that were remembered
+
+
+def test_groups_are_on_one_side_of_a_hold_out():
+    rows, labels, groups = noise_in_groups()
+    names = np.array([f"patient {number}" for number in groups])
+    options = {"validation": 0.3, "alpha": 1.0, "beta": 1.0, "random_state": 0}
+    best = [
+        max(c["tpauc"] for c in TPAUCClassifier(**options).fit(rows, labels, groups=of_rows).candidates_)
+        for of_rows in (names, None)
+    ]
+    assert best[0] < 0.8 < 0.95 < best[1]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"validation": None}, {"validation": (X[TEST], Y[TEST])}, {"model": "mlp", "method": "cross_entropy"}],
+)
+def test_groups_without_effect_are_an_error(parameters):
+    with pytest.raises(ValueError, match=r"groups has no effect for model=.*which divides no rows"):
+        TPAUCClassifier(**parameters).fit(X[TRAIN], Y[TRAIN], groups=np.arange(450))
+
+
+def test_bad_groups_are_explained():
+    with pytest.raises(ValueError, match=r"groups must have shape \(450,\)"):
+        TPAUCClassifier().fit(X[TRAIN], Y[TRAIN], groups=np.arange(3))
+    with pytest.raises(ValueError, match="each class in at least two groups"):
+        TPAUCClassifier().fit(X[TRAIN], Y[TRAIN], groups=np.ones(450))
+
+
+TIMES = np.random.default_rng(5).integers(0, 4, 700)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"calibrate": True}, {"method": "cross_entropy"}, {"standardize": False, "n_folds": 3}]
+)
+@pytest.mark.parametrize("with_groups", [False, True])
+def test_whole_weights_are_repeated_rows(parameters, with_groups):
+    groups = np.arange(700) // 3
+    options = {"groups": groups[TRAIN]} if with_groups else {}
+    weighted = TPAUCClassifier(random_state=0, **parameters).fit(
+        X[TRAIN], Y[TRAIN], sample_weight=TIMES[TRAIN], **options
+    )
+    rows = np.repeat(np.arange(450), TIMES[TRAIN])
+    options = {"groups": groups[rows]} if with_groups else {}
+    repeated = TPAUCClassifier(random_state=0, **parameters).fit(X[rows], Y[rows], **options)
+    # The ascent takes sums in float32, and the calibration stops at a tolerance.
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(weighted.out_of_fold_scores_[rows], repeated.out_of_fold_scores_, rtol=1e-4, atol=1e-4)
+    assert weighted.threshold_ == pytest.approx(repeated.threshold_, abs=1e-4)
+    assert weighted.operating_point_.fpr == pytest.approx(repeated.operating_point_.fpr, abs=1e-12)
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-3)
+    assert np.array_equal(np.isnan(weighted.out_of_fold_scores_), TIMES[TRAIN] == 0)
+    plain = TPAUCClassifier(random_state=0, **parameters).fit(X[TRAIN], Y[TRAIN])
+    assert not np.allclose(weighted.coef_, plain.coef_, rtol=1e-2)
+
+
+@pytest.mark.parametrize("validation", ["cv", 0.3, (X[TEST], Y[TEST]), None], ids=["cv", "share", "set", "none"])
+def test_equal_weights_change_nothing_and_fractions_are_weights_too(validation):
+    def fit(weight):
+        return TPAUCClassifier(random_state=0, validation=validation).fit(X[TRAIN], Y[TRAIN], sample_weight=weight)
+
+    np.testing.assert_allclose(fit(np.ones(450)).coef_, fit(None).coef_, rtol=1e-4, atol=1e-5)
+    assert fit(np.random.default_rng(0).random(450)).score(X[TEST], Y[TEST]) > 0.5
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+def test_rows_of_large_weight_decide(unit):
+    """Positives of two kinds point in two directions; weights say which kind matters."""
+    rng = np.random.default_rng(0)
+    rows, kind = rng.normal(size=(900, 2)), np.repeat([0, 1, 2], 300)
+    rows[kind == 0, 0] += 3.0
+    rows[kind == 1, 1] += 3.0
+    weight = unit * np.where(kind == 0, 1e-3, 0.9)
+    coef = TPAUCClassifier(random_state=0).fit(rows, kind < 2, sample_weight=weight).coef_[0]
+    assert abs(coef[0]) < 0.2 * coef[1]
+
+
+@pytest.mark.parametrize("parameters", [{"model": "mlp"}, {"method": "polynomial"}, {"model": a_module}])
+def test_weights_without_a_meaning_are_an_error(parameters):
+    with pytest.raises(ValueError, match="sample_weight is for model='linear' with the methods region"):
+        TPAUCClassifier(**parameters).fit(X[TRAIN], Y[TRAIN], sample_weight=np.ones(450))
+
+
+def test_bad_weights_are_explained():
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        TPAUCClassifier().fit(X[TRAIN], Y[TRAIN], sample_weight=np.full(450, -1.0))
+    with pytest.raises(ValueError, match="sample_weight is zero for every positive example; both classes are needed"):
+        TPAUCClassifier().fit(X[TRAIN], Y[TRAIN], sample_weight=1 - Y[TRAIN])
+
+
+@pytest.mark.parametrize("parameters", [{}, {"model": "mlp", "n_folds": 2, **SHORT}])
+def test_probabilities_are_calibrated_on_scores_out_of_fold(parameters):
+    """Nothing can be learnt from noise, although a model of 150 features separates 200 training rows."""
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(200, 150)), rng.random(200) < 0.3
+    classifier = TPAUCClassifier(calibrate=True, random_state=0, **parameters).fit(rows, labels)
+    assert tpauc_score(labels, classifier.decision_function(rows), alpha=1.0, beta=1.0) > 0.8
+    assert classifier.predict_proba(rows)[:, 1].std() < 0.2  # 0.46 for probabilities that know the labels
+    expected = LogisticRegression(C=1e6).fit(classifier.out_of_fold_scores_[:, None], labels)
+    np.testing.assert_allclose(classifier.calibrator_.coef_, expected.coef_, rtol=1e-6)

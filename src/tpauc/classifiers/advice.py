@@ -36,7 +36,7 @@ from tpauc.classifiers.cross_validation import (
     feasible_folds,
     tpauc_step,
 )
-from tpauc.classifiers.folds import fold_groups
+from tpauc.classifiers.folds import fold_groups, group_numbers
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.classifiers.training_methods import MODELS
 from tpauc.metrics.comparison import Comparison
@@ -107,6 +107,7 @@ def advise(
     n_folds: int = 5,
     n_repeats: int = 2,
     pos_label: Any = None,
+    groups: npt.ArrayLike | None = None,
     preprocessing: Any = None,
     random_state: int | np.random.Generator | None = None,
     progress: Callable[[str], None] | None = None,
@@ -132,6 +133,9 @@ def advise(
         Number of cross-validations, each with new folds.
     pos_label : label, optional
         The positive class.
+    groups : array-like of shape (n,), optional
+        Values that rows of a group share, such as the number of a patient. Rows of a group are never on both sides of a
+        fold, also not of the folds inside a training.
     preprocessing : scikit-learn transformer, optional
         Fitted on the training rows of each fold, before the model.
     random_state : int, numpy.random.Generator or None, default=None
@@ -182,8 +186,9 @@ def advise(
     check_same_length("X", X, "y", positive)
     check_both_classes(positive, "y")
     makers = {name: _prepared(maker, preprocessing) for name, maker in _makers(model).items()}
-    group, n_folds = fold_groups(X, positive, feasible_folds(n_folds, positive, region))
-    values = cross_validate(makers, X, positive, group, region, n_folds, n_repeats, random, progress)
+    group, n_folds = fold_groups(X, positive, feasible_folds(n_folds, positive, region), groups=groups)
+    given = None if groups is None else group_numbers(groups, positive.size)
+    values = cross_validate(makers, X, positive, group, region, n_folds, n_repeats, random, progress, given)
     return _advice(model, region, positive, n_folds, n_repeats, values)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tpauc._validation import BoolArray, check_number
+from tpauc._validation import BoolArray, check_number, check_sample_weight
+from tpauc.classifiers.folds import group_numbers
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.operating_points import OperatingPoint, operating_point_in_region
 from tpauc.region import Region
@@ -27,14 +28,46 @@ from tpauc.region import Region
 Array = npt.NDArray[Any]
 
 
-def nonempty_region(region: Region, positive: BoolArray, *, stacklevel: int) -> Region:
-    """Return the region, or with a warning the smallest region that selects one example of each class."""
+_REPEATED_ROWS = 1_000_000  # most that weights are turned into
+
+
+class TrainingData(NamedTuple):
+    """What a classifier is fitted to."""
+
+    X: Array  # shape (n, d)
+    positive: BoolArray  # shape (n,)
+    weight: Array | None = None  # shape (n,), above 0
+    groups: Array | None = None  # shape (n,): rows with equal values are never separated
+    used: BoolArray | None = None  # which of the rows given to `fit` these are, if some have the weight 0
+
+    def take(self, rows: Any) -> TrainingData:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        groups = None if self.groups is None else self.groups[rows]
+        return TrainingData(self.X[rows], self.positive[rows], weight, groups)
+
+
+def stands_for_rows(weight: Array) -> bool:
+    """Return whether weights are whole numbers, which stand for repeated rows."""
+    return bool((weight == np.floor(weight)).all() and weight.sum() <= 2.0**53)
+
+
+def class_counts(positive: BoolArray, weight: Array | None) -> tuple[int, int]:
+    """Return the numbers of positive and negative rows; whole weights count as repeated rows."""
+    if weight is not None and stands_for_rows(weight):
+        return int(weight[positive].sum()), int(weight[~positive].sum())
     n_positive = int(positive.sum())
-    least = region.holding_one(n_positive, positive.size - n_positive)
+    return n_positive, positive.size - n_positive
+
+
+def nonempty_region(region: Region, positive: BoolArray, weight: Array | None = None, *, stacklevel: int) -> Region:
+    """Return the region, or with a warning the smallest region that selects one example of each class."""
+    n_positive, n_negative = class_counts(positive, weight)
+    least = region.holding_one(n_positive, n_negative)
     if least != region:
         warnings.warn(
             f"alpha={region.alpha:g}, beta={region.beta:g} select none of the {n_positive} positive or of the "
-            f"{positive.size - n_positive} negative rows; the region of training is alpha={least.alpha:g}, "
+            f"{n_negative} negative rows; the region of training is alpha={least.alpha:g}, "
             f"beta={least.beta:g}, which selects the hardest example",
             stacklevel=stacklevel,
         )
@@ -81,17 +114,26 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _logits(self, X: Any) -> Array:
         """Return the logit of the positive class for every row, shape (n,)."""
 
+    def _holds_out_rows(self) -> bool:
+        """Return whether `fit` divides the rows, so that groups matter."""
+        return True
+
     # --------------------------------------------------------------------------------------------------------- fit
 
     def _start_fit(
-        self, X: Any, y: Any, region: Region, **options: Any
-    ) -> tuple[Array, BoolArray, Region, np.random.Generator]:
-        """Return checked rows, labels, a region that is not empty, and a generator; delete what was fitted before."""
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, region: Region, **options: Any
+    ) -> tuple[TrainingData, Region, np.random.Generator]:
+        """Return checked rows, a region that is not empty, and a generator; delete what was fitted before."""
         self._drop_fitted()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, **options)
-        positive = self._encode(y)
-        region = nonempty_region(region, positive, stacklevel=4)
-        return X, positive, region, np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        data = TrainingData(X, self._encode(y))
+        if groups is not None:
+            data = data._replace(groups=group_numbers(groups, len(X)))
+        if sample_weight is not None:
+            weight = check_sample_weight(sample_weight, data.positive)
+            data = data._replace(weight=weight).take(weight > 0)._replace(used=weight > 0)
+        region = nonempty_region(region, data.positive, data.weight, stacklevel=4)
+        return data, region, np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _encode(self, y: Array) -> BoolArray:
         """Remember the two classes and return which rows are positive."""
@@ -107,6 +149,13 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.pos_label_ = classes.tolist()[which]
         return np.asarray(labels == which)
 
+    def _keep_out_of_fold(self, scores: Array, data: TrainingData) -> None:
+        """Keep the scores of the rows as given to `fit`; NaN for rows that were not used."""
+        self.out_of_fold_scores_ = scores
+        if data.used is not None:
+            self.out_of_fold_scores_ = np.full(data.used.size, np.nan)
+            self.out_of_fold_scores_[data.used] = scores
+
     def _drop_fitted(self) -> None:
         """Delete the attributes of an earlier `fit`: parts of two models must not be mixed, even if this fit fails."""
         for name in [name for name in vars(self) if name.endswith("_")]:
@@ -117,15 +166,31 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "threshold_")
 
     def _set_threshold(
-        self, region: Region, scores: Array, positive: BoolArray, sample_weight: Array | None = None
+        self,
+        region: Region,
+        scores: Array,
+        positive: BoolArray,
+        weight: Array | None = None,
+        calibration_weight: Array | None = None,
     ) -> None:
-        """Set the threshold, and with ``calibrate`` fit the probabilities to the scores of rows with these weights."""
-        self.operating_point_ = operating_point_in_region(positive, scores, region)
+        """Set the threshold, and with ``calibrate`` fit the probabilities, by scores of rows not trained on.
+
+        Parameters
+        ----------
+        region : Region
+        scores, positive : arrays of shape (n,)
+        weight : array of shape (n,), optional
+            The weights that the user gave.
+        calibration_weight : array of shape (n,), optional
+            The same times the number of rows that each row stands for, if the rows are a sample.
+        """
+        times = slice(None) if weight is None else _repetition(weight)
+        self.operating_point_ = operating_point_in_region(positive[times], scores[times], region)
         threshold = self.operating_point_.threshold
         # If no finite threshold keeps the false alarms in bounds, only scores above all scores seen are positive.
         self.threshold_ = threshold if np.isfinite(threshold) else float(np.nextafter(scores.max(), np.inf))
         if self.calibrate:
-            self.calibrator_ = LogisticRegression(C=1e6).fit(scores[:, None], positive, sample_weight)
+            self.calibrator_ = LogisticRegression(C=1e6).fit(scores[:, None], positive, calibration_weight)
 
     def set_threshold(self, threshold: Any) -> Any:
         """Change the threshold of a fitted classifier: what `predict` says and where `decision_function` is 0.
@@ -200,3 +265,13 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _repetition(weight: Array) -> npt.NDArray[np.intp]:
+    """Return row numbers, each repeated by its weight, for a function without weights.
+
+    Exact for whole weights with a sum of up to a million; others are rounded to so many rows.
+    """
+    if not stands_for_rows(weight) or weight.sum() > _REPEATED_ROWS:
+        weight = np.maximum(1.0, np.rint(weight * (_REPEATED_ROWS / weight.sum())))
+    return np.repeat(np.arange(weight.size), weight.astype(np.intp))

@@ -112,7 +112,7 @@ class TPAUCClassifier(RegionClassifier):
         on the training rows where none were held out (``validation=None``, and a network on a cross-entropy).
     out_of_fold_scores_ : array of shape (n,)
         With ``validation="cv"``, the chosen model's logit for every training row, by the fold that did not see it; NaN
-        for rows of large data that are in no fold.
+        for rows of large data that are in no fold and for rows of weight 0.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -162,26 +162,49 @@ class TPAUCClassifier(RegionClassifier):
 
     # --------------------------------------------------------------------------------------------------------- fit
 
-    def fit(self, X: Any, y: Any) -> TPAUCClassifier:
-        """Train on rows ``X``, shape (n, d), with labels ``y``, shape (n,), of two values.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TPAUCClassifier:
+        """Train on rows with labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+            Labels of two values.
+        sample_weight : array-like of shape (n,), optional
+            For the linear model with the default method or a cross-entropy; an error elsewhere. Whole weights act as
+            repeated rows: exactly, up to rounding, with ``validation="cv"`` on up to 25,000 rows, and about so on
+            larger data, of which folds see a sample, or with a share held out, which counts rows.
+        groups : array-like of shape (n,), optional
+            Values that rows of a group share, such as the number of a patient. Rows of a group are never on both sides
+            of a fold or hold-out, nor are copies of a row. An error where no rows are held out.
 
         Returns
         -------
         self
         """
         region = self._check_parameters()
-        X, positive, region, random = self._start_fit(X, y, region)
-        found = self._strategy(region).fit(X, positive, region, random)
+        if sample_weight is not None and not (self._is_linear() and self.method not in LOSSES):
+            raise ValueError(
+                "sample_weight is for model='linear' with the methods region, cross_entropy, balanced_cross_entropy; "
+                f"{self._described()} has no weights; leave it out, or use TPAUCBooster"
+            )
+        if groups is not None and not self._holds_out_rows():
+            raise ValueError(
+                f"groups has no effect for {self._described()}, validation={self.validation!r:.40}, which divides no "
+                "rows; leave it out"
+            )
+        data, region, random = self._start_fit(X, y, sample_weight, groups, region)
+        found = self._strategy(region).fit(data, region, random)
         self._keep(found)
-        self._set_threshold(region, found.scores, found.positive, found.weight)
+        if found.out_of_fold_scores is not None:
+            self._keep_out_of_fold(found.out_of_fold_scores, data)
+        self._set_threshold(region, found.scores, found.positive, found.weight, found.calibration_weight)
         return self
 
     def _keep(self, found: Fitted) -> None:
         self.chosen_ = found.chosen
         if found.candidates is not None:
             self.candidates_ = found.candidates
-        if found.out_of_fold_scores is not None:
-            self.out_of_fold_scores_ = found.out_of_fold_scores
         for name, value in found.scorer.attributes(found.scaler).items():
             setattr(self, name, value)
         if not self._positive_is_second and self._is_linear():
@@ -230,6 +253,15 @@ class TPAUCClassifier(RegionClassifier):
         """Return whether to cross-validate: not if a network has no candidates to choose from, nor is calibrated."""
         one_candidate = not self._is_linear() and self.method in CROSS_ENTROPIES
         return isinstance(self.validation, str) and (self.calibrate or not one_candidate)
+
+    def _holds_out_rows(self) -> bool:
+        """Return whether `fit` divides the rows, so that groups matter."""
+        no_share = self.validation is None or isinstance(self.validation, str | tuple | list)
+        return self._uses_folds() or not no_share
+
+    def _described(self) -> str:
+        model = repr(self.model) if isinstance(self.model, str) else "a network"
+        return f"model={model}, method={self.method!r}"
 
     def _held_out(self) -> float | tuple[Array, BoolArray] | None:
         """Return the share to hold out, or the given rows with their labels."""
@@ -288,10 +320,9 @@ class TPAUCClassifier(RegionClassifier):
             ("device", not linear, "networks"),
         ):
             if getattr(self, name) is not None and not used:
-                model = repr(self.model) if isinstance(self.model, str) else "a network"
                 validation = "" if name != "n_folds" else f", validation={self.validation!r:.40}"
                 raise ValueError(
-                    f"{name}={getattr(self, name)!r} has no effect for model={model}, method={self.method!r}"
+                    f"{name}={getattr(self, name)!r} has no effect for {self._described()}"
                     f"{validation}; {name} applies to {where}; leave it out"
                 )
 

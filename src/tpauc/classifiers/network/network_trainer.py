@@ -29,6 +29,7 @@ from torch import nn
 
 from tpauc._validation import BoolArray
 from tpauc.classifiers._candidates import Candidate, Fitted, Scaling, possible_folds, validate_folds
+from tpauc.classifiers.base import TrainingData
 from tpauc.classifiers.folds import fold_groups, stratified_folds
 from tpauc.classifiers.linear.directions import as_logit, with_ones
 from tpauc.classifiers.network.networks import (
@@ -70,12 +71,13 @@ class FoldNetworks:
     scaling: Scaling
     device: str = "cpu"
 
-    def fit(self, X: Array, positive: BoolArray, region: Region, random: np.random.Generator) -> Fitted:
-        """Fit to rows ``X``, shape (n, d), with labels ``positive``, shape (n,)."""
-        n_folds = possible_folds(self.settings.folds, positive)
-        scaler = self.scaling.fit(X)
-        x = as_tensor(scaler.transform(X), self.device)
-        group, n_folds = fold_groups(x.numpy(force=True), positive, n_folds, stacklevel=3)
+    def fit(self, data: TrainingData, region: Region, random: np.random.Generator) -> Fitted:
+        """Fit to rows with labels, and with the weights and groups that they may have."""
+        assert data.weight is None  # refused by `TPAUCClassifier`
+        positive, n_folds = data.positive, possible_folds(self.settings.folds, data.positive)
+        rows, scaler = self.scaling.scaled(data)
+        x = as_tensor(rows.X, self.device)
+        group, n_folds = fold_groups(x.numpy(force=True), positive, n_folds, groups=data.groups, stacklevel=3)
         fold, settings = stratified_folds(positive, group, n_folds, random), replace(self.settings, folds=n_folds)
         held_out = [np.flatnonzero(fold == k) for k in range(n_folds)]
         banks = _train(x, positive, fold, self.make, region, random, settings)
@@ -178,12 +180,13 @@ class ModuleTrainer:
     epochs: int = 16
     device: str = "cpu"
 
-    def train(self, X: Array, y: BoolArray, random: np.random.Generator) -> list[Candidate]:
+    def train(self, data: TrainingData, random: np.random.Generator) -> list[Candidate]:
         """Return the candidates: cross-entropy, then the method after 1, 2, 4, ... epochs.
 
         For "region" there are four: both cross-entropies, and the networks that the ascent makes of them.
         """
-        x, labels = as_tensor(X, self.device), torch.from_numpy(y).to(self.device, torch.float32)
+        assert data.weight is None  # refused by `TPAUCClassifier`
+        x, labels = as_tensor(data.X, self.device), torch.from_numpy(data.positive).to(self.device, torch.float32)
         generator = torch.Generator().manual_seed(int(random.integers(2**31)))
         if self.method == REGION:
             start = self._cross_entropy(x, labels, (False, True), generator)
