@@ -3,9 +3,9 @@
 from tpauc.classifiers.advice import Advice as Advice
 from tpauc.classifiers.advice import advise as advise
 from tpauc.classifiers.boosting.booster import TPAUCBooster as TPAUCBooster
-from tpauc.classifiers.boosting.metric import lightgbm_metric as lightgbm_metric
-from tpauc.classifiers.boosting.metric import xgboost_metric as xgboost_metric
+from tpauc.classifiers.boosting.objective import lightgbm_metric as lightgbm_metric
 from tpauc.classifiers.boosting.objective import lightgbm_objective as lightgbm_objective
+from tpauc.classifiers.boosting.objective import xgboost_metric as xgboost_metric
 from tpauc.classifiers.boosting.objective import xgboost_objective as xgboost_objective
 from tpauc.classifiers.guaranteed import GuaranteedThresholdClassifier as GuaranteedThresholdClassifier
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier as TPAUCClassifier

@@ -288,7 +288,7 @@ def check_sample_weight(sample_weight: npt.ArrayLike, positive: BoolArray) -> Fl
         raise ValueError(f"sample_weight must not be negative, found {weight.min():g}")
     for side, name in ((positive, "positive"), (~positive, "negative")):
         if not weight[side].any():
-            raise ValueError(f"sample_weight is zero for every {name} example")
+            raise ValueError(f"sample_weight is zero for every {name} example; both classes are needed")
     return weight
 
 

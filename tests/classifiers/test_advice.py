@@ -16,7 +16,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from typer.testing import CliRunner
 
-from tpauc import TPAUCBooster
+from tpauc import TPAUCBooster, TPAUCClassifier
 from tpauc.classifiers import advice
 from tpauc.classifiers.advice import BALANCED, PLAIN, REGION, _advice, _table, advise
 from tpauc.classifiers.cross_validation import cross_validate
@@ -413,3 +413,44 @@ def test_a_mistake_is_one_line(table, arguments, code, message):
     assert failed.exit_code == code, failed.stderr
     assert failed.stderr.count("\n") == 1
     assert message in failed.stderr
+
+
+def test_the_positive_class_is_named_or_asked_for():
+    X, y = rows()
+    expected = advise(X, y, alpha=0.3, beta=0.3, n_folds=2, n_repeats=1, random_state=0)
+    names = np.where(y, "fraud", "ok")
+    options = {"alpha": 0.3, "beta": 0.3, "n_folds": 2, "n_repeats": 1, "random_state": 0}
+    assert advise(X, names, pos_label="fraud", **options) == expected
+    with pytest.raises(ValueError, match="name the positive label, pos_label='fraud' or pos_label='ok'"):
+        advise(X, names, **options)
+
+
+@pytest.mark.parametrize("preprocessing", [None, StandardScaler()])
+def test_groups_stay_on_one_side_of_the_folds_and_of_the_models_own_folds(preprocessing, monkeypatch):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 6)
+    X = np.repeat(rng.normal(size=(60, 40)), 6, axis=0) + 1e-6 * rng.normal(size=(360, 40))
+    y = (np.arange(60) % 3 == 0)[groups]
+    seen = []
+    fit = TPAUCClassifier.fit
+
+    def spied(self, X, y, sample_weight=None, groups=None):
+        seen.append((self.method, groups))
+        return fit(self, X, y, sample_weight, groups)
+
+    monkeypatch.setattr(TPAUCClassifier, "fit", spied)
+    options = {"alpha": 0.3, "beta": 0.3, "n_folds": 3, "n_repeats": 1, "random_state": 0}
+    found = advise(X, y, groups=groups, preprocessing=preprocessing, **options)
+    assert found.region.estimate < 0.4  # noise
+    of_region = [given for method, given in seen if method == "region"]
+    assert len(of_region) == 3
+    assert sum(np.unique(given).size for given in of_region) == 2 * 60
+    assert all(given is None for method, given in seen if method != "region")
+    assert advise(X, y, preprocessing=preprocessing, **options).region.estimate > 0.7  # rows that were remembered
+
+
+def test_too_few_groups_are_an_error():
+    X, y = rows(100)
+    options = {"alpha": 0.3, "beta": 0.3, "n_folds": 2, "n_repeats": 1, "random_state": 0}
+    with pytest.raises(ValueError, match="at least 2 groups outside each fold, to train on, found 1"):
+        advise(X, y, groups=np.arange(100) % 2, **options)

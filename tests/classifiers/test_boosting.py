@@ -324,7 +324,13 @@ def a_booster(**parameters):
 FITTED = a_booster().fit(X[TRAIN], Y[TRAIN])
 
 
-@parametrize_with_checks([a_booster()])
+@pytest.mark.filterwarnings("ignore:y holds .* and pos_label is not given")
+@parametrize_with_checks(
+    [a_booster()],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "LightGBM counts rows in leaves and bins, and folds change"
+    },
+)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -406,7 +412,7 @@ def test_all_cores_give_the_same_trees(monkeypatch):
 def test_frames_names_and_missing_values():
     frame = pd.DataFrame(X, columns=list("abcdef"))
     frame.loc[::7, "a"] = np.nan
-    booster = a_booster().fit(frame[TRAIN], np.where(Y[TRAIN] == 1, "fraud", "fine"))
+    booster = a_booster(pos_label="fraud").fit(frame[TRAIN], np.where(Y[TRAIN] == 1, "fraud", "fine"))
     assert list(booster.feature_names_in_) == list("abcdef")
     assert set(booster.predict(frame[TEST])) <= {"fine", "fraud"}
     assert booster.score(frame[TEST], np.where(Y[TEST] == 1, "fraud", "fine")) > 0.1
@@ -555,3 +561,44 @@ def test_a_second_fit_leaves_nothing_of_the_first():
     again = booster.set_params(calibrate=False).fit(X, Y)
     fresh = TPAUCBooster(max_rounds=20, n_folds=2, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(again.predict_proba(X), fresh.predict_proba(X))
+
+
+def test_the_positive_class_may_be_the_first_and_the_threshold_changed():
+    names = np.where(Y == 1, "fraud", "ok")
+    booster = a_booster(pos_label="fraud").fit(X[TRAIN], names[TRAIN])
+    assert booster.threshold_ == FITTED.threshold_ == FITTED.operating_point_.threshold
+    assert booster.score(X[TEST], names[TEST]) == FITTED.score(X[TEST], Y[TEST])
+    np.testing.assert_array_equal(booster.predict(X) == "fraud", FITTED.predict(X) == 1)
+    np.testing.assert_array_equal(booster.decision_function(X) > 0, booster.predict(X) == "ok")
+    assert set(booster.set_threshold(1e3).predict(X)) == {"ok"}
+    with pytest.warns(UserWarning, match="'ok' is taken as the positive class") as caught:
+        a_booster(max_rounds=5).fit(X[TRAIN], names[TRAIN])
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_groups_share_a_fold():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(100), 6)
+    rows = np.repeat(rng.normal(size=(100, 6)), 6, axis=0) + 1e-6 * rng.normal(size=(600, 6))
+    labels = (np.arange(100) % 3 == 0)[groups]
+    values = [
+        tpauc_score(labels, a_booster().fit(rows, labels, groups=given).out_of_fold_scores_, alpha=0.3, beta=0.3)
+        for given in (groups, None)
+    ]
+    assert values[0] < 0.3  # noise
+    assert values[1] > 0.8  # rows that were remembered
+
+
+def test_weights_weigh_rows():
+    ones = a_booster().fit(X[TRAIN], Y[TRAIN], sample_weight=np.ones(1000))
+    np.testing.assert_allclose(ones.decision_function(X), FITTED.decision_function(X), rtol=1e-6, atol=1e-9)
+    options = {"min_child_samples": 1, "max_rounds": 20, "colsample": 1.0}
+    times = np.random.default_rng(0).integers(0, 4, 1000)
+    rows = np.repeat(np.arange(1000), times)
+    weighted = a_booster(**options).fit(X[TRAIN], Y[TRAIN], sample_weight=times)
+    repeated = a_booster(**options).fit(X[rows], Y[rows])
+    plain = a_booster(**options).fit(X[TRAIN], Y[TRAIN])
+    assert np.array_equal(np.isnan(weighted.out_of_fold_scores_), times == 0)
+    agreement = np.corrcoef([model.decision_function(X[TEST]) for model in (weighted, repeated, plain)])[0]
+    assert agreement[1] > agreement[2]
+    assert weighted.offset_ == pytest.approx(repeated.offset_)

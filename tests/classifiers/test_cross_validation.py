@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tpauc.classifiers._weighing import tpauc_of_fold
+from tpauc.classifiers._candidates import tpauc_of_fold
 from tpauc.classifiers.cross_validation import corrected_comparison, tpauc_step
 from tpauc.region import Region
 

@@ -7,6 +7,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
 from tpauc.classifiers._candidates import Scaling
+from tpauc.classifiers.base import TrainingData
 from tpauc.classifiers.linear import ascent, logistic
 from tpauc.classifiers.linear import directions as linear
 from tpauc.classifiers.linear.directions import fisher_direction
@@ -31,7 +32,7 @@ as_rows = linear.with_ones
 def fitted(X, y, random, **settings):
     """Fit standardised rows."""
     strategy = linear.LinearDirections(linear.LinearSettings(**settings), Scaling(standardize=False))
-    return strategy.fit(X, y, REGION, random)
+    return strategy.fit(TrainingData(X, y), REGION, random)
 
 
 def by_name(fit, key):
@@ -90,7 +91,8 @@ def test_separable_rows_are_held_by_the_penalty():
 def test_gradient_on_the_grid_is_that_of_the_pair_sum():
     rng = np.random.default_rng(0)
     positives, negatives = rng.normal(0.3, 1.0, 30), rng.normal(0.0, 0.7, 50)
-    width = 0.2 * (ascent._deviation(positives) + ascent._deviation(negatives)) / 2
+    deviations = [ascent._deviation(scores, np.full(scores.size, 1 / scores.size)) for scores in (positives, negatives)]
+    width = 0.2 * sum(deviations) / 2
 
     def smoothed(scores):
         margins = (scores[:30, None] - scores[None, 30:]) / width
@@ -100,6 +102,19 @@ def test_gradient_on_the_grid_is_that_of_the_pair_sum():
     found = np.concatenate(ascent.pair_gradient(positives, negatives, 0.2))
     # Linear interpolation on a grid of half a temperature: up to a few per cent of the largest entry.
     np.testing.assert_allclose(found, exact, atol=0.05 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("region", [REGION, Region(0.07, 0.11)])
+def test_ascent_takes_whole_weights_as_repeated_rows(region):
+    rng = np.random.default_rng(0)
+    X, y, times = rng.normal(size=(300, 4)), rng.random(300) < 0.3, rng.integers(1, 5, 300)
+    X[y] += 0.5
+    w, rows = rng.normal(size=4), np.repeat(np.arange(300), times)
+    weighted = ascent.SmoothedTPAUC(X, y, np.eye(4), region, times.astype(float))._gradient(w, 0.2)
+    repeated = ascent.SmoothedTPAUC(X[rows], y[rows], np.eye(4), region)._gradient(w, 0.2)
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-5, atol=1e-7)  # sums in float32
+    np.testing.assert_allclose(ascent.whitener(X, times.astype(float)), ascent.whitener(X[rows]), rtol=1e-10)
+    np.testing.assert_allclose(fisher_direction(X, y, times), fisher_direction(X[rows], y[rows]), rtol=1e-8)
 
 
 def test_whitened_features_have_unit_covariance():

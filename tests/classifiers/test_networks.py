@@ -8,10 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from tpauc.classifiers._candidates import Scaling
-from tpauc.classifiers._weighing import validate_folds
-from tpauc.classifiers.network.average import FoldNetworks
-from tpauc.classifiers.network.network_trainer import ModuleTrainer
+from tpauc.classifiers._candidates import Scaling, validate_folds
+from tpauc.classifiers.base import TrainingData
+from tpauc.classifiers.network.network_trainer import FoldNetworks, ModuleTrainer
 from tpauc.classifiers.network.networks import (
     GROUPS,
     ModuleBank,
@@ -227,7 +226,7 @@ def test_the_region_is_climbed():
 
 def fitted(X, y, make=PerceptronBank, settings=SHORT, region=REGION):
     strategy = FoldNetworks(make, settings, Scaling(standardize=False))
-    return strategy.fit(X, y, region, np.random.default_rng(0))
+    return strategy.fit(TrainingData(X, y), region, np.random.default_rng(0))
 
 
 def test_the_average_beats_its_parts_on_new_rows():
@@ -296,7 +295,7 @@ def test_few_positives_and_a_normalising_module():
 def test_candidates_of_one_training(method, names):
     X, y = a_table(200)
     trainer = ModuleTrainer(PerceptronBank, method, REGION, SHORT, epochs=2)
-    candidates = trainer.train(X, y, np.random.default_rng(0))
+    candidates = trainer.train(TrainingData(X, y), np.random.default_rng(0))
     assert [candidate.name for candidate in candidates] == names
     scores = np.array([candidate.score(X) for candidate in candidates])
     assert len(np.unique(scores, axis=0)) == len(names)

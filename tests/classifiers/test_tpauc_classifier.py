@@ -20,6 +20,7 @@ from tpauc.classifiers.tpauc_classifier import TPAUCClassifier, tpauc_scorer
 from tpauc.classifiers.training_methods import METHODS, powers_of_two
 from tpauc.metrics import area
 from tpauc.metrics.area import tpauc_score
+from tpauc.metrics.operating_points import OperatingPoint, operating_point
 
 
 def a_table(n, d, seed=0):
@@ -35,7 +36,14 @@ X, Y = a_table(700, 8)
 TRAIN, TEST = slice(0, 450), slice(450, None)
 
 
-@parametrize_with_checks([TPAUCClassifier(random_state=0)])
+# The checks fit on labels of any kind.
+@pytest.mark.filterwarnings("ignore:y holds .* and pos_label is not given")
+@parametrize_with_checks(
+    [TPAUCClassifier(random_state=0)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "it shuffles the rows, which changes the folds"
+    },
+)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -44,7 +52,8 @@ def test_scikit_learns_own_checks(estimator, check):
 def test_every_method_trains_a_linear_model(method):
     classifier = TPAUCClassifier(method=method, random_state=0).fit(X[TRAIN], Y[TRAIN])
     assert classifier.score(X[TEST], Y[TEST]) > 0.5
-    assert classifier.coef_.shape == (8,)
+    assert classifier.coef_.shape == (1, 8)
+    assert classifier.intercept_.shape == (1,)
     assert classifier.chosen_
     assert np.isfinite(classifier.out_of_fold_scores_).all()
 
@@ -162,7 +171,7 @@ def test_the_callers_random_numbers_are_left_alone():
 
 def test_labels_may_be_anything_with_two_values():
     names = np.where(Y == 1, "fraud", "fine")
-    by_name = TPAUCClassifier(random_state=0).fit(X[TRAIN], names[TRAIN])
+    by_name = TPAUCClassifier(random_state=0, pos_label="fraud").fit(X[TRAIN], names[TRAIN])
     assert list(by_name.classes_) == ["fine", "fraud"]
     assert set(by_name.predict(X[TEST])) <= {"fine", "fraud"}
     assert by_name.score(X[TEST], names[TEST]) == TPAUCClassifier(random_state=0).fit(X[TRAIN], Y[TRAIN]).score(
@@ -451,7 +460,7 @@ def test_a_held_out_share_keeps_copies_together():
 
 def test_score_takes_weights_and_refuses_strange_labels():
     names = np.array(["no", "yes"])[Y]
-    classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], names[TRAIN])
+    classifier = TPAUCClassifier(random_state=0, pos_label="yes").fit(X[TRAIN], names[TRAIN])
     doubled = np.repeat(np.arange(450, 700), 2)
     assert classifier.score(X[TEST], names[TEST], sample_weight=np.full(250, 2)) == pytest.approx(
         classifier.score(X[doubled], names[doubled]), abs=1e-12
@@ -487,3 +496,250 @@ def test_a_list_is_a_pair_too():
     pair = [X[TEST], Y[TEST]]
     found = [TPAUCClassifier(validation=kind(pair), random_state=0).fit(X[TRAIN], Y[TRAIN]) for kind in (list, tuple)]
     np.testing.assert_array_equal(found[0].coef_, found[1].coef_)
+
+
+# ------------------------------------------------------------------------------------------------ the positive class
+
+
+def named(y, positive, negative):
+    return np.where(y == 1, positive, negative)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"method": "cross_entropy"}, {"calibrate": True}, {"validation": 0.3}])
+def test_the_positive_class_may_be_the_first(parameters):
+    by_number = TPAUCClassifier(random_state=0, **parameters).fit(X[TRAIN], Y[TRAIN])
+    names = named(Y, "fraud", "ok")
+    classifier = TPAUCClassifier(random_state=0, pos_label="fraud", **parameters).fit(X[TRAIN], names[TRAIN])
+    assert list(classifier.classes_) == ["fraud", "ok"]
+    assert classifier.pos_label_ == "fraud"
+    assert classifier.threshold_ == by_number.threshold_
+    assert classifier.score(X[TEST], names[TEST]) == by_number.score(X[TEST], Y[TEST]) > 0.5
+    np.testing.assert_array_equal(classifier.predict(X) == "fraud", by_number.predict(X) == 1)
+    np.testing.assert_allclose(classifier.predict_proba(X)[:, 0], by_number.predict_proba(X)[:, 1], rtol=1e-9)
+    decision = classifier.decision_function(X)
+    np.testing.assert_array_equal(decision > 0, classifier.predict(X) == "ok")
+    np.testing.assert_allclose(decision, -by_number.decision_function(X), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(classifier.coef_, -by_number.coef_)
+    np.testing.assert_array_equal(classifier.intercept_, -by_number.intercept_)
+
+
+def test_a_network_follows_pos_label_too():
+    options = {"validation": (X[TEST], named(Y, "fraud", "ok")[TEST]), "cross_entropy_steps": 50}
+    classifier = a_network(pos_label="fraud", **options).fit(X[TRAIN], named(Y, "fraud", "ok")[TRAIN])
+    by_number = a_network(**{**options, "validation": (X[TEST], Y[TEST])}).fit(X[TRAIN], Y[TRAIN])
+    np.testing.assert_array_equal(classifier.predict(X) == "fraud", by_number.predict(X) == 1)
+
+
+def test_a_positive_class_that_nothing_names_is_a_warning_at_the_line_that_called_fit():
+    message = r"y holds 'fraud' and 'ok', and pos_label is not given; 'ok' is taken as .*; give pos_label='fraud' for"
+    with pytest.warns(UserWarning, match=message) as caught:
+        classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], named(Y, "fraud", "ok")[TRAIN])
+    assert [warning.filename for warning in caught] == [__file__]
+    assert classifier.pos_label_ == "ok"
+    with pytest.warns(UserWarning, match="y holds 1 and 2, and pos_label is not given; 2 is taken"):
+        TPAUCClassifier(random_state=0).fit(X[TRAIN], Y[TRAIN] + 1)
+
+
+@pytest.mark.parametrize("labels", [Y, 2 * Y - 1, Y == 1, Y.astype(float)])
+def test_usual_labels_need_no_pos_label(labels):
+    classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], labels[TRAIN])  # warnings are errors here
+    assert classifier.pos_label_ == 1
+
+
+def test_a_pos_label_that_is_no_label_is_an_error():
+    for label in ("Fraud", 1, ["fraud"]):
+        with pytest.raises(ValueError, match=r"pos_label=.* is not among the labels of y, 'fraud' and 'ok'"):
+            TPAUCClassifier(pos_label=label).fit(X, named(Y, "fraud", "ok"))
+
+
+def test_equal_scores_raise_no_alarm_whichever_class_is_positive():
+    with pytest.warns(UserWarning, match="could not be kept in one fold"):
+        nothing = TPAUCClassifier(random_state=0, pos_label="a").fit(np.ones((700, 2)), named(Y, "a", "b"))
+    assert set(nothing.predict(np.ones((3, 2)))) == {"b"}
+
+
+def test_the_scorer_takes_labels_of_any_kind():
+    names, fitted = named(Y, "fraud", "ok"), LogisticRegression()
+    expected = cross_val_score(fitted, X, Y, scoring=tpauc_scorer(0.3, 0.3), cv=3)
+    found = cross_val_score(fitted, X, names, scoring=tpauc_scorer(0.3, 0.3, pos_label="fraud"), cv=3)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    last = named(Y, "zz", "ok")
+    np.testing.assert_allclose(
+        cross_val_score(fitted, X, last, scoring=tpauc_scorer(0.3, 0.3, pos_label="zz"), cv=3), expected, atol=1e-12
+    )
+    with pytest.warns(UserWarning, match="'zz' is taken as the positive class"):
+        value = tpauc_scorer(0.3, 0.3)(LogisticRegression().fit(X[TRAIN], last[TRAIN]), X[TEST], last[TEST])
+    assert value == tpauc_scorer(0.3, 0.3)(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TEST], Y[TEST])
+    ours = TPAUCClassifier(random_state=0, pos_label="fraud").fit(X[TRAIN], names[TRAIN])
+    scorer = tpauc_scorer(0.3, 0.3, pos_label="fraud")
+    assert scorer(ours, X[TEST], names[TEST]) == ours.score(X[TEST], names[TEST])
+
+
+# ----------------------------------------------------------------------------------------------------- the threshold
+
+
+def test_the_operating_point_is_the_one_out_of_fold():
+    classifier = TPAUCClassifier(alpha=0.3, beta=0.2, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    point = operating_point(Y[TRAIN], classifier.out_of_fold_scores_, alpha=0.3, beta=0.2)
+    assert classifier.operating_point_ == point
+    assert classifier.threshold_ == point.threshold
+
+
+@pytest.mark.parametrize("pos_label", ["fraud", "ok"])
+def test_a_threshold_may_be_changed_after_the_fit(pos_label):
+    names = named(Y, "fraud", "ok")
+    classifier = TPAUCClassifier(random_state=0, pos_label=pos_label).fit(X[TRAIN], names[TRAIN])
+    scores = classifier.out_of_fold_scores_
+    logits = classifier.decision_function(X) * (1 if pos_label == "ok" else -1) + classifier.threshold_
+    point = operating_point(names[TRAIN] == pos_label, scores, alpha=0.3, beta=0.05)
+    assert classifier.set_threshold(point) is classifier
+    assert classifier.operating_point_ == point
+    np.testing.assert_array_equal(classifier.predict(X) == pos_label, logits >= point.threshold)
+    classifier.set_threshold(np.median(logits) + 1e-3)
+    assert not hasattr(classifier, "operating_point_")
+    assert (classifier.predict(X) == pos_label).mean() == pytest.approx(0.5, abs=0.01)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(classifier)).predict(X), classifier.predict(X))
+
+
+def test_rows_at_the_threshold_are_positive_whichever_class_that_is():
+    rows = np.zeros((1, 8))
+    for positive in ("a", "c"):
+        classifier = TPAUCClassifier(random_state=0, pos_label=positive).fit(X[TRAIN], named(Y, positive, "b")[TRAIN])
+        classifier.set_threshold(float(classifier._logits(rows)[0]))
+        assert classifier.predict(rows) == [positive]
+
+
+@pytest.mark.parametrize("threshold", [np.inf, np.nan, "0.5", None, OperatingPoint(np.inf, 0.0, 0.0, False)])
+def test_a_threshold_must_be_a_finite_number(threshold):
+    classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], Y[TRAIN])
+    with pytest.raises((ValueError, TypeError), match="threshold must be"):
+        classifier.set_threshold(threshold)
+    with pytest.raises(NotFittedError):
+        TPAUCClassifier().set_threshold(0.0)
+
+
+# --------------------------------------------------------------------------------------------------- groups, weights
+
+
+def noise_in_groups(seed=0):
+    """Return 60 groups of 6 rows: labels are noise by group, and the rows of a group are nearly equal."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(60), 6)
+    rows = np.repeat(rng.normal(size=(60, 40)), 6, axis=0) + 1e-6 * rng.normal(size=(360, 40))
+    return rows, (np.arange(60) % 3 == 0)[groups], groups
+
+
+@pytest.mark.parametrize("parameters", WAYS_OF_FOLDS)
+def test_groups_share_a_fold(parameters):
+    rows, labels, groups = noise_in_groups()
+    values = [
+        tpauc_score(
+            labels,
+            TPAUCClassifier(random_state=0, **parameters).fit(rows, labels, groups=of_rows).out_of_fold_scores_,
+            alpha=0.3,
+            beta=0.3,
+        )
+        for of_rows in (groups, None)
+    ]
+    assert values[0] < 0.4  # noise
+    assert values[1] > 0.8  # rows that were remembered
+
+
+def test_groups_are_on_one_side_of_a_hold_out():
+    rows, labels, groups = noise_in_groups()
+    names = np.array([f"patient {number}" for number in groups])
+    options = {"validation": 0.3, "alpha": 1.0, "beta": 1.0, "random_state": 0}
+    best = [
+        max(c["tpauc"] for c in TPAUCClassifier(**options).fit(rows, labels, groups=of_rows).candidates_)
+        for of_rows in (names, None)
+    ]
+    assert best[0] < 0.8 < 0.95 < best[1]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"validation": None}, {"validation": (X[TEST], Y[TEST])}, {"model": "mlp", "method": "cross_entropy"}],
+)
+def test_groups_without_effect_are_an_error(parameters):
+    with pytest.raises(ValueError, match=r"groups has no effect for model=.*which divides no rows"):
+        TPAUCClassifier(**parameters).fit(X[TRAIN], Y[TRAIN], groups=np.arange(450))
+
+
+def test_bad_groups_are_explained():
+    with pytest.raises(ValueError, match=r"groups must have shape \(450,\)"):
+        TPAUCClassifier().fit(X[TRAIN], Y[TRAIN], groups=np.arange(3))
+    with pytest.raises(ValueError, match="each class in at least two groups"):
+        TPAUCClassifier().fit(X[TRAIN], Y[TRAIN], groups=np.ones(450))
+
+
+TIMES = np.random.default_rng(5).integers(0, 4, 700)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"calibrate": True}, {"method": "cross_entropy"}, {"standardize": False, "n_folds": 3}]
+)
+@pytest.mark.parametrize("with_groups", [False, True])
+def test_whole_weights_are_repeated_rows(parameters, with_groups):
+    groups = np.arange(700) // 3
+    options = {"groups": groups[TRAIN]} if with_groups else {}
+    weighted = TPAUCClassifier(random_state=0, **parameters).fit(
+        X[TRAIN], Y[TRAIN], sample_weight=TIMES[TRAIN], **options
+    )
+    rows = np.repeat(np.arange(450), TIMES[TRAIN])
+    options = {"groups": groups[rows]} if with_groups else {}
+    repeated = TPAUCClassifier(random_state=0, **parameters).fit(X[rows], Y[rows], **options)
+    # The ascent takes sums in float32, and the calibration stops at a tolerance.
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(weighted.out_of_fold_scores_[rows], repeated.out_of_fold_scores_, rtol=1e-4, atol=1e-4)
+    assert weighted.threshold_ == pytest.approx(repeated.threshold_, abs=1e-4)
+    assert weighted.operating_point_.fpr == pytest.approx(repeated.operating_point_.fpr, abs=1e-12)
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-3)
+    assert np.array_equal(np.isnan(weighted.out_of_fold_scores_), TIMES[TRAIN] == 0)
+    plain = TPAUCClassifier(random_state=0, **parameters).fit(X[TRAIN], Y[TRAIN])
+    assert not np.allclose(weighted.coef_, plain.coef_, rtol=1e-2)
+
+
+@pytest.mark.parametrize("validation", ["cv", 0.3, (X[TEST], Y[TEST]), None], ids=["cv", "share", "set", "none"])
+def test_equal_weights_change_nothing_and_fractions_are_weights_too(validation):
+    def fit(weight):
+        return TPAUCClassifier(random_state=0, validation=validation).fit(X[TRAIN], Y[TRAIN], sample_weight=weight)
+
+    np.testing.assert_allclose(fit(np.ones(450)).coef_, fit(None).coef_, rtol=1e-4, atol=1e-5)
+    assert fit(np.random.default_rng(0).random(450)).score(X[TEST], Y[TEST]) > 0.5
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+def test_rows_of_large_weight_decide(unit):
+    """Positives of two kinds point in two directions; weights say which kind matters."""
+    rng = np.random.default_rng(0)
+    rows, kind = rng.normal(size=(900, 2)), np.repeat([0, 1, 2], 300)
+    rows[kind == 0, 0] += 3.0
+    rows[kind == 1, 1] += 3.0
+    weight = unit * np.where(kind == 0, 1e-3, 0.9)
+    coef = TPAUCClassifier(random_state=0).fit(rows, kind < 2, sample_weight=weight).coef_[0]
+    assert abs(coef[0]) < 0.2 * coef[1]
+
+
+@pytest.mark.parametrize("parameters", [{"model": "mlp"}, {"method": "polynomial"}, {"model": a_module}])
+def test_weights_without_a_meaning_are_an_error(parameters):
+    with pytest.raises(ValueError, match="sample_weight is for model='linear' with the methods region"):
+        TPAUCClassifier(**parameters).fit(X[TRAIN], Y[TRAIN], sample_weight=np.ones(450))
+
+
+def test_bad_weights_are_explained():
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        TPAUCClassifier().fit(X[TRAIN], Y[TRAIN], sample_weight=np.full(450, -1.0))
+    with pytest.raises(ValueError, match="sample_weight is zero for every positive example; both classes are needed"):
+        TPAUCClassifier().fit(X[TRAIN], Y[TRAIN], sample_weight=1 - Y[TRAIN])
+
+
+@pytest.mark.parametrize("parameters", [{}, {"model": "mlp", "n_folds": 2, **SHORT}])
+def test_probabilities_are_calibrated_on_scores_out_of_fold(parameters):
+    """Nothing can be learnt from noise, although a model of 150 features separates 200 training rows."""
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(200, 150)), rng.random(200) < 0.3
+    classifier = TPAUCClassifier(calibrate=True, random_state=0, **parameters).fit(rows, labels)
+    assert tpauc_score(labels, classifier.decision_function(rows), alpha=1.0, beta=1.0) > 0.8
+    assert classifier.predict_proba(rows)[:, 1].std() < 0.2  # 0.46 for probabilities that know the labels
+    expected = LogisticRegression(C=1e6).fit(classifier.out_of_fold_scores_[:, None], labels)
+    np.testing.assert_allclose(classifier.calibrator_.coef_, expected.coef_, rtol=1e-6)

@@ -3,17 +3,26 @@
 A strategy turns rows into a `Fitted` model. Three of them use cross-validation inside the training rows:
 
 * `tpauc.classifiers.linear.directions.LinearDirections` weighs linear directions;
-* `tpauc.classifiers.network.average.FoldNetworks` averages the networks of the folds;
+* `tpauc.classifiers.network.network_trainer.FoldNetworks` averages the networks of the folds;
 * `CandidatesByFolds` chooses the candidate with the highest TPAUC on pooled out-of-fold scores, and trains again on all
   rows. Holding rows out for good costs small data more than training for the region gains.
 
 `SingleTraining` trains once, and chooses on rows that are held out, or not at all. Candidates are the models that a
 training passes through: the cross-entropy solutions it starts from, and models after some further steps.
+
+The *validated* TPAUC of a candidate is the mean of two values: its average over the folds, and the TPAUC of the pooled
+scores of all rows. A candidate whose validated TPAUC is ``delta`` below the highest one, with the standard error ``s``
+of that difference over the folds, has the weight
+
+    exp(-delta / (c s)),
+
+divided by the sum of all weights. Where the evidence is clear, this is a choice; where positives are few, it is an
+average. A larger ``c`` is more careful. Linear models, networks and boosted trees are all weighed this way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -21,8 +30,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.preprocessing import StandardScaler
 
-from tpauc._validation import BoolArray, check_class_sizes
-from tpauc.classifiers.base import nonempty_region
+from tpauc._validation import BoolArray, check_class_sizes, check_scores
+from tpauc.classifiers.base import TrainingData, class_counts, nonempty_region
 from tpauc.classifiers.folds import copies, fold_groups, rows_to_hold_out, stratified_folds
 from tpauc.metrics.area import area_in_region
 from tpauc.region import Region
@@ -54,8 +63,8 @@ class Candidate(NamedTuple):
 class Trainer(Protocol):
     """Turns rows into candidates: equally many of them, in the same order, for any rows."""
 
-    def train(self, X: Array, y: BoolArray, random: np.random.Generator) -> list[Candidate]:
-        """Return the candidates from training on standardised rows ``X``, shape (n, d), and labels, shape (n,)."""
+    def train(self, data: TrainingData, random: np.random.Generator) -> list[Candidate]:
+        """Return the candidates from training on rows with standardised features."""
 
 
 class Fitted(NamedTuple):
@@ -67,15 +76,16 @@ class Fitted(NamedTuple):
     candidates: list[dict[str, Any]] | None  # name, validated TPAUC, and steps or share; None if nothing was validated
     scores: Array  # logits of the rows that decide the threshold and the calibration
     positive: BoolArray  # their labels
-    weight: Array | None = None  # how many rows each of them stands for
+    weight: Array | None = None  # the weights of these rows that the user gave
+    calibration_weight: Array | None = None  # times how many rows each stands for, if they are a sample
     out_of_fold_scores: Array | None = None  # shape (n,): by a fold that did not see the row, NaN for rows of no fold
 
 
 class Strategy(Protocol):
     """A way to fit a model for a region."""
 
-    def fit(self, X: Array, positive: BoolArray, region: Region, random: np.random.Generator) -> Fitted:
-        """Fit to rows ``X``, shape (n, d), with labels ``positive``, shape (n,)."""
+    def fit(self, data: TrainingData, region: Region, random: np.random.Generator) -> Fitted:
+        """Fit to rows with labels, and with the weights and groups that they may have."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +95,10 @@ class Scaling:
     standardize: bool = True
     names: Sequence[Any] | None = None  # of the features, for messages
 
-    def fit(self, X: Array) -> StandardScaler:
+    def fit(self, X: Array, weight: Array | None = None) -> StandardScaler:
         """Return the scaler of these rows."""
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
-            scaler = StandardScaler(with_mean=self.standardize, with_std=self.standardize).fit(X)
+            scaler = StandardScaler(with_mean=self.standardize, with_std=self.standardize).fit(X, sample_weight=weight)
         if self.standardize and not np.isfinite(scaler.var_).all():
             column = int(np.flatnonzero(~np.isfinite(scaler.var_))[0])
             raise ValueError(
@@ -99,6 +109,11 @@ class Scaling:
             # Nothing was learned about a constant: a network would multiply its later values by its first weights.
             scaler.scale_[np.ptp(X, axis=0) == 0.0] = np.inf
         return scaler
+
+    def scaled(self, data: TrainingData) -> tuple[TrainingData, StandardScaler]:
+        """Return the rows with standardised features, and the scaler."""
+        scaler = self.fit(data.X, data.weight)
+        return data._replace(X=scaler.transform(data.X)), scaler
 
 
 def possible_folds(n_folds: int, positive: BoolArray) -> int:
@@ -119,22 +134,23 @@ class CandidatesByFolds:
     scaling: Scaling
     n_folds: int = 5
 
-    def fit(self, X: Array, positive: BoolArray, region: Region, random: np.random.Generator) -> Fitted:
-        """Fit to rows ``X``, shape (n, d), with labels ``positive``, shape (n,)."""
-        group, n_folds = fold_groups(X, positive, possible_folds(self.n_folds, positive), stacklevel=3)
-        fold = stratified_folds(positive, group, n_folds, random)
+    def fit(self, data: TrainingData, region: Region, random: np.random.Generator) -> Fitted:
+        """Fit to rows with labels, and with the weights and groups that they may have."""
+        positive, n_folds = data.positive, possible_folds(self.n_folds, data.positive)
+        group, n_folds = fold_groups(data.X, positive, n_folds, groups=data.groups, stacklevel=3)
+        fold = stratified_folds(positive, group, n_folds, random, data.weight)
         by_candidate: list[Array] = []
         for number in range(n_folds):
-            kept, held = fold != number, fold == number
-            scaler = self.scaling.fit(X[kept])
-            candidates = self.trainer.train(scaler.transform(X[kept]), positive[kept], random)
+            held = fold == number
+            rows, scaler = self.scaling.scaled(data.take(~held))
+            candidates = self.trainer.train(rows, random)
             if not by_candidate:
                 by_candidate = [np.empty(positive.size) for _ in candidates]
             for scores, candidate in zip(by_candidate, candidates, strict=True):
-                scores[held] = candidate.score(scaler.transform(X[held]))
-        scaler = self.scaling.fit(X)
-        candidates = self.trainer.train(scaler.transform(X), positive, random)
-        values = _tpauc_of_candidates(by_candidate, positive, region)
+                scores[held] = candidate.score(scaler.transform(data.X[held]))
+        rows, scaler = self.scaling.scaled(data)
+        candidates = self.trainer.train(rows, random)
+        values = _tpauc_of_candidates(by_candidate, data, region)
         best = int(np.argmax(values))
         return Fitted(
             scaler,
@@ -143,6 +159,8 @@ class CandidatesByFolds:
             _listed(candidates, values),
             by_candidate[best],
             positive,
+            data.weight,
+            data.weight,
             out_of_fold_scores=by_candidate[best],
         )
 
@@ -164,28 +182,30 @@ class SingleTraining:
     scaling: Scaling
     held_out: float | tuple[Array, BoolArray] | None
 
-    def fit(self, X: Array, positive: BoolArray, region: Region, random: np.random.Generator) -> Fitted:
-        """Fit to rows ``X``, shape (n, d), with labels ``positive``, shape (n,)."""
-        test_X, test_positive = X, positive
+    def fit(self, data: TrainingData, region: Region, random: np.random.Generator) -> Fitted:
+        """Fit to rows with labels, and with the weights and groups that they may have."""
+        test = data
         if isinstance(self.held_out, tuple):
-            test_X, test_positive = self.held_out
+            test = TrainingData(*self.held_out)
         elif self.held_out is not None:
-            check_class_sizes(int(positive.sum()), int((~positive).sum()), 2, "to hold out a share of them")
-            held = rows_to_hold_out(positive, copies(X), self.held_out, random, stacklevel=3)
-            test_X, test_positive, X, positive = X[held], positive[held], X[~held], positive[~held]
-        scaler = self.scaling.fit(X)
-        candidates = self.trainer.train(scaler.transform(X), positive, random)
-        by_candidate = [candidate.score(scaler.transform(test_X)) for candidate in candidates]
+            check_class_sizes(*class_counts(data.positive, None), 2, "to hold out a share of them")
+            group = copies(data.X)
+            held = rows_to_hold_out(data.positive, group, self.held_out, random, groups=data.groups, stacklevel=3)
+            test, data = data.take(held), data.take(~held)
+        rows, scaler = self.scaling.scaled(data)
+        candidates = self.trainer.train(rows, random)
+        by_candidate = [candidate.score(scaler.transform(test.X)) for candidate in candidates]
         best, listed = len(candidates) - 1, None
         if self.held_out is not None:
-            test_region = nonempty_region(region, test_positive, stacklevel=4)
-            values = _tpauc_of_candidates(by_candidate, test_positive, test_region)
+            test_region = nonempty_region(region, test.positive, test.weight, stacklevel=4)
+            values = _tpauc_of_candidates(by_candidate, test, test_region)
             best, listed = int(np.argmax(values)), _listed(candidates, values)
-        return Fitted(scaler, candidates[best].score, str(candidates[best]), listed, by_candidate[best], test_positive)
+        chosen, scores = candidates[best], by_candidate[best]
+        return Fitted(scaler, chosen.score, str(chosen), listed, scores, test.positive, test.weight, test.weight)
 
 
-def _tpauc_of_candidates(by_candidate: list[Array], positive: BoolArray, region: Region) -> list[float]:
-    return [area_in_region(positive, scores, region) for scores in by_candidate]
+def _tpauc_of_candidates(by_candidate: list[Array], data: TrainingData, region: Region) -> list[float]:
+    return [area_in_region(data.positive, scores, region, weight=data.weight) for scores in by_candidate]
 
 
 def _listed(candidates: list[Candidate], values: list[float]) -> list[dict[str, Any]]:
@@ -193,3 +213,76 @@ def _listed(candidates: list[Candidate], values: list[float]) -> list[dict[str, 
         {"name": candidate.name, "steps": candidate.steps, "tpauc": value}
         for candidate, value in zip(candidates, values, strict=True)
     ]
+
+
+# ------------------------------------------------------------------------------------------------------------ weights
+
+
+class Weighed(NamedTuple):
+    """Candidates with their weights."""
+
+    shares: Array  # shape (candidates,)
+    candidates: list[dict[str, Any]]  # name, validated TPAUC and share of each
+    chosen: str  # shares and names, without shares below 0.5 %
+
+
+class FoldTPAUC(NamedTuple):
+    """TPAUC of candidates on rows that they were not trained on."""
+
+    by_fold: Array  # shape (folds, candidates)
+    pooled: Array  # shape (repeats, candidates)
+
+    @property
+    def validated(self) -> Array:
+        """The validated TPAUC of each candidate, shape (candidates,)."""
+        return np.asarray((self.by_fold.mean(axis=0) + self.pooled.mean(axis=0)) / 2.0)
+
+    def shares(self, standard_errors: float) -> Array:
+        """Return the weight of each candidate, shape (candidates,); they add up to 1.
+
+        Repeats reuse the rows, so they do not count as more folds.
+
+        Parameters
+        ----------
+        standard_errors : float
+            The ``c`` of the module: a candidate that many standard errors below the best has ``1/e`` of its weight.
+        """
+        values = self.validated
+        best = int(values.argmax())
+        n_folds = len(self.by_fold) // len(self.pooled)
+        error = np.std(self.by_fold - self.by_fold[:, [best]], axis=0, ddof=1) / np.sqrt(n_folds)
+        weight = np.exp((values - values[best]) / (standard_errors * error + 1e-9))
+        return np.asarray(weight / weight.sum())
+
+    def weighed(self, names: Sequence[str], standard_errors: float) -> Weighed:
+        """Return the candidates with their names and weights."""
+        shares = self.shares(standard_errors)
+        found = list(zip(names, self.validated.tolist(), shares.tolist(), strict=True))
+        return Weighed(
+            shares,
+            [{"name": name, "tpauc": value, "share": share} for name, value, share in found],
+            " + ".join(f"{share:.2f} {name}" for name, _, share in found if share >= 0.005),
+        )
+
+
+def validate_folds(
+    positive: BoolArray, scores: Array, rows_of_fold: Iterable[Array], region: Region, weight: Array | None = None
+) -> FoldTPAUC:
+    """Return the TPAUC of candidates whose scores, shape (n, candidates), come from folds that did not see the row."""
+
+    def tpauc(rows: Any) -> list[float]:
+        own = None if weight is None else weight[rows]
+        return [tpauc_of_fold(positive[rows], column, region, own) for column in scores[rows].T]
+
+    return FoldTPAUC(np.array([tpauc(rows) for rows in rows_of_fold]), np.array([tpauc(slice(None))]))
+
+
+def joined(repeats: Sequence[FoldTPAUC]) -> FoldTPAUC:
+    """Return repeated cross-validations as one."""
+    return FoldTPAUC(*(np.concatenate(parts) for parts in zip(*repeats, strict=True)))
+
+
+def tpauc_of_fold(positive: BoolArray, scores: Array, region: Region, weight: Array | None = None) -> float:
+    """Return TPAUC. If the region selects no example of a class, it is widened to the hardest one."""
+    wide = region.holding_one(*class_counts(positive, weight))
+    return area_in_region(positive, check_scores(scores, "held-out scores"), wide, weight=weight)

@@ -36,7 +36,7 @@ from tpauc.classifiers.cross_validation import (
     feasible_folds,
     tpauc_step,
 )
-from tpauc.classifiers.folds import fold_groups
+from tpauc.classifiers.folds import fold_groups, group_numbers
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.classifiers.training_methods import MODELS
 from tpauc.metrics.comparison import Comparison
@@ -106,6 +106,8 @@ def advise(
     model: str = "linear",
     n_folds: int = 5,
     n_repeats: int = 2,
+    pos_label: Any = None,
+    groups: npt.ArrayLike | None = None,
     preprocessing: Any = None,
     random_state: int | np.random.Generator | None = None,
     progress: Callable[[str], None] | None = None,
@@ -117,7 +119,7 @@ def advise(
     X : array-like or data frame of shape (n, d)
         Features, not sparse; numbers, unless ``preprocessing`` turns them into numbers.
     y : array-like of shape (n,)
-        Labels, 0/1 or -1/1.
+        Labels, 0/1 or -1/1; any two with ``pos_label``.
     alpha, beta : float
         The region.
     model : {"linear", "mlp", "lightgbm"}, default="linear"
@@ -129,6 +131,11 @@ def advise(
         rows.
     n_repeats : int, default=2
         Number of cross-validations, each with new folds.
+    pos_label : label, optional
+        The positive class.
+    groups : array-like of shape (n,), optional
+        Values that rows of a group share, such as the number of a patient. Rows of a group are never on both sides of a
+        fold, also not of the folds inside a training.
     preprocessing : scikit-learn transformer, optional
         Fitted on the training rows of each fold, before the model.
     random_state : int, numpy.random.Generator or None, default=None
@@ -175,12 +182,13 @@ def advise(
         X = _as_numbers(X) if model == "lightgbm" else check_array(X, dtype=np.float64)
     else:
         X = _table(X)
-    positive = check_labels(y, "y")
+    positive = check_labels(y, "y", pos_label)
     check_same_length("X", X, "y", positive)
     check_both_classes(positive, "y")
     makers = {name: _prepared(maker, preprocessing) for name, maker in _makers(model).items()}
-    group, n_folds = fold_groups(X, positive, feasible_folds(n_folds, positive, region))
-    values = cross_validate(makers, X, positive, group, region, n_folds, n_repeats, random, progress)
+    group, n_folds = fold_groups(X, positive, feasible_folds(n_folds, positive, region), groups=groups)
+    given = None if groups is None else group_numbers(groups, positive.size)
+    values = cross_validate(makers, X, positive, group, region, n_folds, n_repeats, random, progress, given)
     return _advice(model, region, positive, n_folds, n_repeats, values)
 
 

@@ -25,10 +25,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from tpauc._validation import BoolArray, FloatArray, check_class_sizes
-from tpauc.classifiers._weighing import tpauc_of_fold
+from tpauc.classifiers._candidates import tpauc_of_fold
+from tpauc.classifiers.base import RegionClassifier
 from tpauc.classifiers.folds import FEW_DISTINCT, stratified_folds
 from tpauc.metrics.comparison import Comparison
 from tpauc.region import Region, fewest_with_one, hard_mass
@@ -52,12 +54,13 @@ def cross_validate(
     n_repeats: int,
     random: np.random.Generator,
     progress: Callable[[str], None] | None = None,
+    groups: IntArray | None = None,
 ) -> dict[str, FloatArray]:
     """Return the TPAUC of every model on each held-out fold of every repeat, shape (n_repeats * n_folds,)."""
     values: dict[str, list[float]] = {name: [] for name in makers}
     for repeat in range(n_repeats):
         fold = stratified_folds(positive, group, n_folds, random)
-        _check_rest_of_folds(fold, positive, n_folds)
+        _check_rest_of_folds(fold, positive, n_folds, None if groups is None else group)
         for number in range(n_folds):
             train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             seed = int(random.integers(2**31))
@@ -65,12 +68,20 @@ def cross_validate(
                 with warnings.catch_warnings():
                     # Models also have folds of their own, to find their settings; those may separate copies.
                     warnings.filterwarnings("ignore", FEW_DISTINCT, UserWarning)
-                    fitted = maker(region, seed).fit(_safe_indexing(X, train), positive[train].astype(np.int64))
+                    model = maker(region, seed)
+                    options = {} if groups is None else _groups_option(model, groups[train])
+                    fitted = model.fit(_safe_indexing(X, train), positive[train].astype(np.int64), **options)
                 scores = _scores(fitted, _safe_indexing(X, test))
                 values[name].append(tpauc_of_fold(positive[test], scores, region))
             if progress is not None:
                 progress(f"fold {number + 1} of {n_folds}, repeat {repeat + 1} of {n_repeats}")
     return {name: np.array(found) for name, found in values.items()}
+
+
+def _groups_option(model: Any, groups: IntArray) -> dict[str, IntArray]:
+    """Return the argument of `fit` that keeps groups together in a model's own folds, if it has folds."""
+    prefix, last = (f"{model.steps[-1][0]}__", model[-1]) if isinstance(model, Pipeline) else ("", model)
+    return {f"{prefix}groups": groups} if isinstance(last, RegionClassifier) and last._holds_out_rows() else {}
 
 
 def _scores(fitted: Any, X: Any) -> FloatArray:
@@ -103,12 +114,18 @@ def _check_two_folds(n: int, share: float, name: str, side: str) -> None:
     )
 
 
-def _check_rest_of_folds(fold: IntArray, positive: BoolArray, n_folds: int) -> None:
-    """Raise if too few rows of a class are outside a fold: models divide them into folds of their own."""
+def _check_rest_of_folds(fold: IntArray, positive: BoolArray, n_folds: int, group: IntArray | None) -> None:
+    """Raise if too few rows, or given groups, of a class are outside a fold: models divide them into folds again."""
     for number in range(n_folds):
         rest = positive[fold != number]
         n_positive = int(rest.sum())
         check_class_sizes(n_positive, rest.size - n_positive, 2, "to train on outside each fold")
+        for side in (positive, ~positive):
+            if group is not None and (n_groups := np.unique(group[(fold != number) & side]).size) < 2:
+                raise ValueError(
+                    "groups must have each class in at least 2 groups outside each fold, to train on, found "
+                    f"{n_groups}; give more groups"
+                )
 
 
 def tpauc_step(positive: BoolArray, n_folds: int, region: Region) -> float:

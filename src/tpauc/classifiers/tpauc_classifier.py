@@ -26,7 +26,7 @@ from tpauc._validation import (
     import_extra,
 )
 from tpauc.classifiers._candidates import CandidatesByFolds, Fitted, Scaling, SingleTraining, Strategy, Trainer
-from tpauc.classifiers.base import RegionClassifier
+from tpauc.classifiers.base import RegionClassifier, positive_class
 from tpauc.classifiers.linear.directions import LinearDirections, LinearSettings, LinearTrainer
 from tpauc.classifiers.training_methods import CROSS_ENTROPIES, LOSSES, METHODS, MODELS, REGION
 from tpauc.metrics.area import tpauc_score
@@ -64,6 +64,8 @@ class TPAUCClassifier(RegionClassifier):
         not refitted: the networks of the folds are averaged. A network trained on a cross-entropy has nothing to
         choose, so it is trained once, on all rows, unless it is to be calibrated; the training rows then decide
         `threshold_`.
+    pos_label : label, optional
+        The positive class. By default the second in order, with a warning unless the labels are 0/1, -1/1 or booleans.
     n_folds : int, optional
         Folds of the cross-validation, fewer if a class has fewer distinct rows. By default 5, and 10 where the
         networks of the folds are averaged. Copies of a row share a fold; if they cannot, there is a warning.
@@ -90,9 +92,11 @@ class TPAUCClassifier(RegionClassifier):
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The labels; the second is the positive class.
-    coef_, intercept_ : array of shape (d,), float
-        Of the linear model, in the units of the features.
+        The labels in order.
+    pos_label_ : label
+        The positive one of them.
+    coef_, intercept_ : array of shape (1, d), array of shape (1,)
+        Of the linear model, in the units of the features: ``X @ coef_.T + intercept_`` is the logit of ``classes_[1]``.
     module_ : nn.Module
         Of networks, on standardised features: the weighted sum of the networks that were trained
         (`tpauc.classifiers.network.networks.NetworkAverage`).
@@ -102,11 +106,13 @@ class TPAUCClassifier(RegionClassifier):
         Name and validated TPAUC of every candidate, and its number of steps or, if candidates are averaged, its share.
         Not with ``validation=None``.
     threshold_ : float
-        Logit above which `predict` says positive: the operating point for the region on rows not trained on, or on the
-        training rows where none were held out (``validation=None``, and a network trained on a cross-entropy).
+        `predict` says positive where the logit of the positive class is at least this; `set_threshold` changes it.
+    operating_point_ : OperatingPoint
+        What chose `threshold_`, with its rates: the highest TPR at ``FPR <= beta`` on rows that were not trained on, or
+        on the training rows where none were held out (``validation=None``, and a network on a cross-entropy).
     out_of_fold_scores_ : array of shape (n,)
         With ``validation="cv"``, the chosen model's logit for every training row, by the fold that did not see it; NaN
-        for rows of large data that are in no fold.
+        for rows of large data that are in no fold and for rows of weight 0.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -127,6 +133,7 @@ class TPAUCClassifier(RegionClassifier):
         beta: float = 0.3,
         method: str = REGION,
         validation: str | float | tuple[Any, Any] | None = "cv",
+        pos_label: Any = None,
         n_folds: int | None = None,
         standardize: bool = True,
         calibrate: bool = False,
@@ -142,6 +149,7 @@ class TPAUCClassifier(RegionClassifier):
         self.beta = beta
         self.method = method
         self.validation = validation
+        self.pos_label = pos_label
         self.n_folds = n_folds
         self.standardize = standardize
         self.calibrate = calibrate
@@ -154,28 +162,54 @@ class TPAUCClassifier(RegionClassifier):
 
     # --------------------------------------------------------------------------------------------------------- fit
 
-    def fit(self, X: Any, y: Any) -> TPAUCClassifier:
-        """Train on rows ``X``, shape (n, d), with labels ``y``, shape (n,), of two values.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TPAUCClassifier:
+        """Train on rows with labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+            Labels of two values.
+        sample_weight : array-like of shape (n,), optional
+            For the linear model with the default method or a cross-entropy; an error elsewhere. Whole weights act as
+            repeated rows: exactly, up to rounding, with ``validation="cv"`` on up to 25,000 rows, and about so on
+            larger data, of which folds see a sample, or with a share held out, which counts rows.
+        groups : array-like of shape (n,), optional
+            Values that rows of a group share, such as the number of a patient. Rows of a group are never on both sides
+            of a fold or hold-out, nor are copies of a row. An error where no rows are held out.
 
         Returns
         -------
         self
         """
         region = self._check_parameters()
-        X, positive, region, random = self._start_fit(X, y, region)
-        found = self._strategy(region).fit(X, positive, region, random)
+        if sample_weight is not None and not (self._is_linear() and self.method not in LOSSES):
+            raise ValueError(
+                "sample_weight is for model='linear' with the methods region, cross_entropy, balanced_cross_entropy; "
+                f"{self._described()} has no weights; leave it out, or use TPAUCBooster"
+            )
+        if groups is not None and not self._holds_out_rows():
+            raise ValueError(
+                f"groups has no effect for {self._described()}, validation={self.validation!r:.40}, which divides no "
+                "rows; leave it out"
+            )
+        data, region, random = self._start_fit(X, y, sample_weight, groups, region)
+        found = self._strategy(region).fit(data, region, random)
         self._keep(found)
-        self._set_threshold(region, found.scores, found.positive, found.weight)
+        if found.out_of_fold_scores is not None:
+            self._keep_out_of_fold(found.out_of_fold_scores, data)
+        self._set_threshold(region, found.scores, found.positive, found.weight, found.calibration_weight)
         return self
 
     def _keep(self, found: Fitted) -> None:
         self.chosen_ = found.chosen
         if found.candidates is not None:
             self.candidates_ = found.candidates
-        if found.out_of_fold_scores is not None:
-            self.out_of_fold_scores_ = found.out_of_fold_scores
         for name, value in found.scorer.attributes(found.scaler).items():
             setattr(self, name, value)
+        if not self._positive_is_second and self._is_linear():
+            self.coef_: Array = -self.coef_
+            self.intercept_: Array = -self.intercept_
 
     # ---------------------------------------------------------------------------------------------------- strategy
 
@@ -188,7 +222,7 @@ class TPAUCClassifier(RegionClassifier):
         if self._is_linear():
             return LinearDirections(self._linear_settings(), scaling)
         make, settings = self._network()
-        from tpauc.classifiers.network.average import FoldNetworks
+        from tpauc.classifiers.network.network_trainer import FoldNetworks
 
         return FoldNetworks(make, settings, scaling, **_given(device=self.device))
 
@@ -220,6 +254,15 @@ class TPAUCClassifier(RegionClassifier):
         one_candidate = not self._is_linear() and self.method in CROSS_ENTROPIES
         return isinstance(self.validation, str) and (self.calibrate or not one_candidate)
 
+    def _holds_out_rows(self) -> bool:
+        """Return whether `fit` divides the rows, so that groups matter."""
+        no_share = self.validation is None or isinstance(self.validation, str | tuple | list)
+        return self._uses_folds() or not no_share
+
+    def _described(self) -> str:
+        model = repr(self.model) if isinstance(self.model, str) else "a network"
+        return f"model={model}, method={self.method!r}"
+
     def _held_out(self) -> float | tuple[Array, BoolArray] | None:
         """Return the share to hold out, or the given rows with their labels."""
         if isinstance(self.validation, (tuple, list)):
@@ -229,7 +272,7 @@ class TPAUCClassifier(RegionClassifier):
                 raise ValueError(f"validation has {len(X)} rows and labels of shape {y.shape}")
             if set(np.unique(y)) != set(self.classes_):
                 raise ValueError(f"validation must hold both labels {self.classes_[0]!r} and {self.classes_[1]!r}")
-            return X, y == self.classes_[1]
+            return X, y == self.pos_label_
         return None if self.validation is None or isinstance(self.validation, str) else float(self.validation)
 
     # ------------------------------------------------------------------------------------------------------ checks
@@ -277,10 +320,9 @@ class TPAUCClassifier(RegionClassifier):
             ("device", not linear, "networks"),
         ):
             if getattr(self, name) is not None and not used:
-                model = repr(self.model) if isinstance(self.model, str) else "a network"
                 validation = "" if name != "n_folds" else f", validation={self.validation!r:.40}"
                 raise ValueError(
-                    f"{name}={getattr(self, name)!r} has no effect for model={model}, method={self.method!r}"
+                    f"{name}={getattr(self, name)!r} has no effect for {self._described()}"
                     f"{validation}; {name} applies to {where}; leave it out"
                 )
 
@@ -290,7 +332,8 @@ class TPAUCClassifier(RegionClassifier):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         if hasattr(self, "coef_"):
-            return np.asarray(X @ self.coef_ + self.intercept_)
+            of_second = X @ self.coef_[0] + self.intercept_[0]
+            return np.asarray(of_second if self._positive_is_second else -of_second)
         from tpauc.classifiers.network.networks import ModuleScorer
 
         return ModuleScorer(self.module_, **_given(device=self.device))(self.scaler_.transform(X))
@@ -301,8 +344,15 @@ def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def tpauc_scorer(alpha: float, beta: float) -> Any:
+def tpauc_scorer(alpha: float, beta: float, *, pos_label: Any = None) -> Any:
     """Return a scorer for ``GridSearchCV(scoring=...)`` and ``cross_val_score``: TPAUC of any classifier's scores.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        The region.
+    pos_label : label, optional
+        The positive class; None as in `TPAUCClassifier`.
 
     Examples
     --------
@@ -315,5 +365,18 @@ def tpauc_scorer(alpha: float, beta: float) -> Any:
     """
     region = Region(alpha, beta)
     return make_scorer(
-        tpauc_score, response_method=("decision_function", "predict_proba"), alpha=region.alpha, beta=region.beta
+        _tpauc_of_label,
+        response_method=("decision_function", "predict_proba"),
+        alpha=region.alpha,
+        beta=region.beta,
+        pos_label=pos_label,
     )
+
+
+def _tpauc_of_label(y_true: Any, y_score: Any, *, pos_label: Any, **options: Any) -> float:
+    """Return the TPAUC of scores that scikit-learn has turned towards ``pos_label``, or towards the second class."""
+    labels = np.asarray(y_true)
+    classes = np.unique(labels)
+    if classes.size == 2:  # other numbers are errors that the metric explains
+        labels = labels == classes[positive_class(classes, pos_label, stacklevel=3)]
+    return tpauc_score(labels, y_score, **options)

@@ -38,7 +38,11 @@ _REPORT = re.compile(r"report(-\w+)?\.(html|png)")
 _KIND = "tpauc run 1"
 _FIELDS = {"settings": dict, "target": dict, "columns": dict, "models": list, "sha256": dict}
 # The types in our pipelines that skops does not trust by itself.
-_TRUSTED = {"numpy.dtype", "tpauc.classifiers.tpauc_classifier.TPAUCClassifier"}
+_TRUSTED = {
+    "numpy.dtype",
+    "tpauc.classifiers.tpauc_classifier.TPAUCClassifier",
+    "tpauc.metrics.operating_points.OperatingPoint",
+}
 
 
 class Run(NamedTuple):

@@ -1,9 +1,9 @@
 """`TPAUCBooster`: boosted trees for a region behind scikit-learn's interface.
 
 In each fold a path (`boosting_path`) boosts with log-loss and then for the region, with candidates along the way. The
-candidates are weighed by their TPAUC on the rows that their fold did not train on (`tpauc.classifiers._weighing`). The
-scorer is the weighted mean of the candidates, averaged over the folds. Trees trained on different rows err in different
-places, so their mean is better than each of them, and no refit is needed.
+candidates are weighed by their TPAUC on the rows that their fold did not train on (`tpauc.classifiers._candidates`).
+The scorer is the weighted mean of the candidates, averaged over the folds. Trees trained on different rows err in
+different places, so their mean is better than each of them, and no refit is needed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tpauc._validation import (
-    BoolArray,
     check_count,
     check_flag,
     check_non_negative,
@@ -25,7 +24,7 @@ from tpauc._validation import (
     check_share,
     import_extra,
 )
-from tpauc.classifiers.base import RegionClassifier
+from tpauc.classifiers.base import RegionClassifier, TrainingData, class_counts
 from tpauc.classifiers.boosting.boosting_path import BoostingPath, PathValidation, Rounds, held_out_rows
 from tpauc.classifiers.folds import fold_groups, stratified_folds
 from tpauc.region import Region
@@ -65,6 +64,8 @@ class TPAUCBooster(RegionClassifier):
         Penalty of the squared values of leaves. Leaves that hold only rare positives need one.
     subsample, colsample : float, default=1.0, 0.7
         Shares of the rows and of the features that a tree sees.
+    pos_label : label, optional
+        The positive class. By default the second in order, with a warning unless the labels are 0/1, -1/1 or booleans.
     calibrate : bool, default=False
         Fit `predict_proba` to the out-of-fold scores, as in `TPAUCClassifier`.
     n_jobs : int or None, default=None
@@ -75,7 +76,9 @@ class TPAUCBooster(RegionClassifier):
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The labels; the second is the positive class.
+        The labels in order.
+    pos_label_ : label
+        The positive one of them.
     chosen_ : str
         The candidates with their shares.
     candidates_ : list of dict
@@ -83,9 +86,11 @@ class TPAUCBooster(RegionClassifier):
     paths_, offset_, shares_ : list of BoostingPath, float, dict
         The trees of each fold, the first score of all rows, the share of each candidate.
     threshold_ : float
-        Logit above which `predict` says positive: the operating point for the region, on rows not trained on. It is
-        slightly conservative: it comes from the scores of single folds, and the mean of the folds, which scores new
+        `predict` says positive where the logit of the positive class is at least this; `set_threshold` changes it. It
+        is slightly conservative: it comes from the scores of single folds, and the mean of the folds, which scores new
         rows, spreads less. The share of false alarms on simulated tables was 0.08 to 0.09 where 0.10 was allowed.
+    operating_point_ : OperatingPoint
+        What chose `threshold_`, with its rates on rows that were not trained on: the highest TPR at ``FPR <= beta``.
     out_of_fold_scores_ : array of shape (n,)
         The logit for every training row, by the fold that did not see it.
     n_features_in_, feature_names_in_
@@ -115,6 +120,7 @@ class TPAUCBooster(RegionClassifier):
         reg_lambda: float = 0.1,
         subsample: float = 1.0,
         colsample: float = 0.7,
+        pos_label: Any = None,
         calibrate: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -131,31 +137,45 @@ class TPAUCBooster(RegionClassifier):
         self.reg_lambda = reg_lambda
         self.subsample = subsample
         self.colsample = colsample
+        self.pos_label = pos_label
         self.calibrate = calibrate
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     # --------------------------------------------------------------------------------------------------------- fit
 
-    def fit(self, X: Any, y: Any) -> TPAUCBooster:
-        """Train on rows ``X``, shape (n, d), with labels ``y``, shape (n,), of two values.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TPAUCBooster:
+        """Train on rows with labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+            Labels of two values.
+        sample_weight : array-like of shape (n,), optional
+            Whole weights act about as repeated rows: losses and validation weigh a row, but ``min_child_samples`` and
+            the bins of LightGBM count it once.
+        groups : array-like of shape (n,), optional
+            Values that rows of a group share, such as the number of a patient. Rows of a group are never on both sides
+            of a fold or hold-out, nor are copies of a row.
 
         Returns
         -------
         self
         """
         region = self._check_parameters()
-        X, positive, region, random = self._start_fit(X, y, region, ensure_all_finite="allow-nan")
-        folds = self._folds(X, positive, random)
-        self.offset_ = float(logit(positive.mean()))
-        self.paths_ = self._new_paths(X, positive, folds, region, random)
-        validation = PathValidation(X, positive, folds, region)
+        data, region, random = self._start_fit(X, y, sample_weight, groups, region, ensure_all_finite="allow-nan")
+        folds = self._folds(data, random)
+        self.offset_ = float(logit(np.average(data.positive, weights=data.weight)))
+        self.paths_ = self._new_paths(data, folds, region, random)
+        validation = PathValidation(data.X, data.positive, folds, region, data.weight)
         self._train(self.paths_, validation)
         for path in self.paths_:
             path.close()
         self._set_shares(validation)
-        self.out_of_fold_scores_ = self.offset_ + validation.scores() @ np.array(list(self.shares_.values()))
-        self._set_threshold(region, self.out_of_fold_scores_, positive)
+        scores = self.offset_ + validation.scores() @ np.array(list(self.shares_.values()))
+        self._keep_out_of_fold(scores, data)
+        self._set_threshold(region, scores, data.positive, data.weight, data.weight)
         return self
 
     def _check_parameters(self) -> Region:
@@ -179,18 +199,20 @@ class TPAUCBooster(RegionClassifier):
             return 0  # LightGBM's own choice
         return int(joblib.cpu_count()) if self.n_jobs == -1 else self.n_jobs
 
-    def _folds(self, X: Array, positive: BoolArray, random: np.random.Generator) -> Array:
-        n_rows = [int(positive.sum()), int((~positive).sum())]
+    def _folds(self, data: TrainingData, random: np.random.Generator) -> Array:
+        n_rows = class_counts(data.positive, None)
         n_folds = min(self.n_folds, *n_rows)
         if n_folds < 2:
             raise ValueError(
                 f"at least 2 rows of each class are needed, got {n_rows[0]} positive, {n_rows[1]} negative"
             )
-        group, n_folds = fold_groups(X, positive, n_folds, stacklevel=3)
-        return np.stack([stratified_folds(positive, group, n_folds, random) for _ in range(self.n_repeats)])
+        group, n_folds = fold_groups(data.X, data.positive, n_folds, groups=data.groups, stacklevel=3)
+        return np.stack(
+            [stratified_folds(data.positive, group, n_folds, random, data.weight) for _ in range(self.n_repeats)]
+        )
 
     def _new_paths(
-        self, X: Array, positive: BoolArray, folds: Array, region: Region, random: np.random.Generator
+        self, data: TrainingData, folds: Array, region: Region, random: np.random.Generator
     ) -> list[BoostingPath]:
         lightgbm = import_extra("lightgbm", "lightgbm")
         tree = {
@@ -208,15 +230,13 @@ class TPAUCBooster(RegionClassifier):
             "verbosity": -1,
         }
         # Features are put into bins once, for all folds.
-        whole = lightgbm.Dataset(X, positive, params=tree).construct()
+        whole = lightgbm.Dataset(data.X, data.positive, params=tree).construct()
         paths = []
         for held in held_out_rows(folds):
-            kept = np.delete(np.arange(positive.size), held)
+            kept = np.delete(np.arange(data.positive.size), held)
             tree["seed"] = int(random.integers(2**31))
-            dataset = whole.subset(kept).construct()
-            paths.append(
-                BoostingPath(dataset, positive[kept], region, self.offset_, dict(tree), 0.5 * self.learning_rate)
-            )
+            dataset, rows = whole.subset(kept).construct(), data.take(kept)
+            paths.append(BoostingPath(dataset, rows, region, self.offset_, dict(tree), 0.5 * self.learning_rate))
         return paths
 
     def _train(self, paths: list[BoostingPath], validation: PathValidation) -> None:

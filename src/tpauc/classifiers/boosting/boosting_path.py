@@ -19,7 +19,8 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from tpauc._validation import BoolArray, import_extra
-from tpauc.classifiers._weighing import FoldTPAUC, validate_folds
+from tpauc.classifiers._candidates import FoldTPAUC, validate_folds
+from tpauc.classifiers.base import TrainingData
 from tpauc.classifiers.boosting.objective import SOFTNESS, region_gradient
 from tpauc.region import Region
 
@@ -104,8 +105,8 @@ class BoostingPath:
     ----------
     dataset : lightgbm.Dataset
         The rows.
-    positive : array of shape (n,)
-        Their labels.
+    rows : TrainingData
+        The same rows, for their labels and weights.
     region : Region
     offset : float
         First score of all rows, the same in all folds, so that scores may be pooled; not part of the sums below.
@@ -118,24 +119,24 @@ class BoostingPath:
     def __init__(
         self,
         dataset: Any,
-        positive: BoolArray,
+        rows: TrainingData,
         region: Region,
         offset: float,
         tree: dict[str, Any],
         region_learning_rate: float,
     ) -> None:
-        self._dataset, self._positive, self._region = dataset, positive, region
+        self._dataset, self._positive, self._weight, self._region = dataset, rows.positive, rows.weight, region
         self._tree = {**tree, "learning_rate": region_learning_rate}
-        self._trunk = TreeSequence(dataset, np.full(positive.size, offset), self._log_loss, tree)
+        self._trunk = TreeSequence(dataset, np.full(rows.positive.size, offset), self._log_loss, tree)
         self._switches: dict[int, Array] = {}
         self._branches: dict[int, TreeSequence] = {}
 
     def _log_loss(self, scores: Array) -> tuple[Array, Array]:
-        p = expit(scores)
-        return p - self._positive, p * (1.0 - p)
+        p, weight = expit(scores), 1.0 if self._weight is None else self._weight
+        return weight * (p - self._positive), weight * (p * (1.0 - p))
 
     def _region_loss(self, scores: Array) -> tuple[Array, Array]:
-        return region_gradient(self._positive, scores, self._region, SOFTNESS)
+        return region_gradient(self._positive, scores, self._region, SOFTNESS, self._weight)
 
     def grow(self, candidate: Rounds) -> None:
         """Train up to a candidate: candidates of log-loss first, and shorter candidates before longer ones."""
@@ -168,7 +169,7 @@ class BoostingPath:
 
     def close(self) -> None:
         """Free the training rows."""
-        del self._dataset, self._positive, self._switches
+        del self._dataset, self._positive, self._weight, self._switches
         for trees in (self._trunk, *self._branches.values()):
             trees.close()
 
@@ -203,10 +204,13 @@ class PathValidation:
     folds : array of shape (repeats, n)
         In each repeat the fold of each row, from 0 on.
     region : Region
+    weight : array of shape (n,), optional
     """
 
-    def __init__(self, X: Array, positive: BoolArray, folds: Array, region: Region) -> None:
-        self._positive, self._region = positive, region
+    def __init__(
+        self, X: Array, positive: BoolArray, folds: Array, region: Region, weight: Array | None = None
+    ) -> None:
+        self._positive, self._region, self._weight = positive, region, weight
         self._rows = held_out_rows(folds)
         # Scores are means over the repeats, so the folds of one repeat are enough for the standard error.
         self._first_folds = held_out_rows(folds[:1])
@@ -228,7 +232,9 @@ class PathValidation:
             path.grow(candidate)
             scores[rows] += self._share * path.added(X, before, candidate)
         self._scores[candidate] = scores
-        self._tpauc.append(validate_folds(self._positive, scores[:, None], self._first_folds, self._region))
+        self._tpauc.append(
+            validate_folds(self._positive, scores[:, None], self._first_folds, self._region, self._weight)
+        )
 
     def tpauc(self) -> FoldTPAUC:
         """Return the TPAUC of all candidates."""

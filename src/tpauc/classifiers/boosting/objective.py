@@ -1,4 +1,4 @@
-"""A log-loss confined to the region, for LightGBM and XGBoost.
+"""For LightGBM and XGBoost: a log-loss confined to the region as the objective, and TPAUC as the metric.
 
 The weight of an example depends on its rank inside its class, not on its score. Its hardness ``h`` in (0, 1) is the
 rank of a positive from the top and of a negative from the bottom, so that 1 is the hardest of its class. With softness
@@ -25,6 +25,7 @@ import numpy.typing as npt
 from scipy.special import expit, log_expit, softmax
 
 from tpauc._validation import check_labels_and_scores, check_positive, check_sample_weight, import_extra
+from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]
@@ -163,3 +164,81 @@ def xgboost_objective(alpha: float, beta: float, *, softness: float = SOFTNESS) 
     """
     import_extra("xgboost", "xgboost")
     return RegionObjective(Region(alpha, beta), check_positive(softness, "softness"))
+
+
+# ------------------------------------------------------------------------------------------------------------- metrics
+
+
+@dataclass(frozen=True)
+class LightGBMMetric:
+    """``(name, TPAUC, True)`` for ``feval`` of ``lightgbm.train`` and ``eval_metric`` of ``LGBMClassifier.fit``."""
+
+    region: Region
+
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[str, float, bool]:
+        return "tpauc", _tpauc(self.region, first, second, sample_weight), True
+
+
+@dataclass(frozen=True)
+class XGBoostMetric:
+    """TPAUC for ``custom_metric`` of ``xgboost.train``, with its name, and ``eval_metric`` of ``XGBClassifier``."""
+
+    region: Region
+    # XGBoost maximises a metric by itself if its name begins with "auc".
+    __name__ = "auc_two_way"
+
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[str, float] | float:
+        value = _tpauc(self.region, first, second, sample_weight)
+        return (self.__name__, value) if hasattr(second, "get_label") else value
+
+
+def _tpauc(region: Region, first: Any, second: Any, sample_weight: Any) -> float:
+    labels, scores, weight = arguments_of(first, second, sample_weight)
+    return tpauc_score(labels, scores, alpha=region.alpha, beta=region.beta, sample_weight=weight)
+
+
+def lightgbm_metric(alpha: float, beta: float) -> LightGBMMetric:
+    """Return TPAUC as a metric of LightGBM, ``"tpauc"`` in its log; tied scores count half, weights are respected.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        The region, each in (0, 1].
+
+    Returns
+    -------
+    LightGBMMetric
+        For ``lightgbm.train(..., feval=...)`` or ``LGBMClassifier.fit(..., eval_metric=...)``. Turn LightGBM's own
+        metric off (``metric="None"``) to stop early on this one alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> lightgbm_metric(0.5, 0.5)(np.array([1, 1, 0, 0]), np.array([3.0, 1.0, 2.0, 0.0]))
+    ('tpauc', 0.0, True)
+    """
+    import_extra("lightgbm", "lightgbm")
+    return LightGBMMetric(Region(alpha, beta))
+
+
+def xgboost_metric(alpha: float, beta: float) -> XGBoostMetric:
+    """Return TPAUC as a metric of XGBoost, ``"auc_two_way"`` in its log; tied scores count half, weights are respected.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        The region, each in (0, 1].
+
+    Returns
+    -------
+    XGBoostMetric
+        For ``xgboost.train(..., custom_metric=...)`` or ``XGBClassifier(eval_metric=...)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> xgboost_metric(0.5, 0.5)(np.array([1, 1, 0, 0]), np.array([3.0, 2.5, 2.0, 0.0]))
+    1.0
+    """
+    import_extra("xgboost", "xgboost")
+    return XGBoostMetric(Region(alpha, beta))

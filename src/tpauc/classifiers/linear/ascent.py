@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from tpauc.classifiers.base import class_counts, stands_for_rows
 from tpauc.region import Region, hard_mass
 
 Array = npt.NDArray[Any]
@@ -39,9 +40,13 @@ class AscentSettings(NamedTuple):
     momentum: float = 0.7
 
 
-def whitener(X: Array, ridge: float = 1e-3) -> Array:
+def whitener(X: Array, weight: Array | None = None, ridge: float = 1e-3) -> Array:
     """Return ``W``, shape (d, d), such that the columns of ``X @ W`` have unit covariance, up to a relative ridge."""
-    covariance = with_ridge(np.atleast_2d(np.cov(X, rowvar=False)), ridge)
+    if weight is not None and stands_for_rows(weight):
+        covariance = np.cov(X, rowvar=False, fweights=weight.astype(np.int64))
+    else:
+        covariance = np.cov(X, rowvar=False, aweights=weight)
+    covariance = with_ridge(np.atleast_2d(covariance), ridge)
     return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)).T)
 
 
@@ -68,15 +73,24 @@ class SmoothedTPAUC:
     whiten : array of shape (d, d)
         As `whitener` returns it.
     region : Region
+    weight : array of shape (n,), optional
     """
 
-    def __init__(self, X: Array, y: npt.NDArray[np.bool_], whiten: Array, region: Region) -> None:
+    def __init__(
+        self, X: Array, y: npt.NDArray[np.bool_], whiten: Array, region: Region, weight: Array | None = None
+    ) -> None:
         order = np.argsort(~y, kind="stable")  # positives first, so that each class is a slice
         self._rows = np.asfortranarray(X[order], dtype=np.float32)
         self._whiten = whiten
         self._n_positive = int(y.sum())
-        self._k_positive = max(1, hard_mass(self._n_positive, region.alpha))
-        self._k_negative = max(1, hard_mass(len(y) - self._n_positive, region.beta))
+        self._weight = None if weight is None else weight[order]
+        if weight is None or stands_for_rows(weight):
+            n_positive, n_negative = class_counts(y, weight)
+            self._k_positive: float = max(1, hard_mass(n_positive, region.alpha))
+            self._k_negative: float = max(1, hard_mass(n_negative, region.beta))
+        else:
+            self._k_positive = float(weight[y].sum()) * region.alpha
+            self._k_negative = float(weight[~y].sum()) * region.beta
 
     def climb(self, start: Array, settings: AscentSettings) -> Array:
         """Return the direction, shape (d,), that the ascent from ``start`` ends at; its scores have deviation 1."""
@@ -96,23 +110,47 @@ class SmoothedTPAUC:
         """Return the gradient in whitened coordinates, up to a factor."""
         z = (self._rows @ (self._whiten @ w).astype(np.float32)).astype(np.float64)
         n = self._n_positive
-        hard_positives = np.argpartition(z[:n], self._k_positive - 1)[: self._k_positive]
-        hard_negatives = n + np.argpartition(z[n:], -self._k_negative)[-self._k_negative :]
+        of_class = (None, None) if self._weight is None else (self._weight[:n], self._weight[n:])
+        hard_positives, positive_weight = _lowest(z[:n], self._k_positive, of_class[0])
+        hard_negatives, negative_weight = _lowest(-z[n:], self._k_negative, of_class[1])
+        hard_negatives += n
         by_score = np.zeros(z.size, dtype=np.float32)
         by_score[hard_positives], by_score[hard_negatives] = pair_gradient(
-            z[hard_positives], z[hard_negatives], temperature
+            z[hard_positives], z[hard_negatives], temperature, positive_weight, negative_weight
         )
         return np.asarray(self._whiten.T @ (by_score @ self._rows).astype(np.float64))
 
 
-def pair_gradient(positive_scores: Array, negative_scores: Array, temperature: float) -> tuple[Array, Array]:
+def _lowest(values: Array, mass: float, weight: Array | None) -> tuple[Array, Array | None]:
+    """Return where the lowest values are that have this mass, and their weights, the last one cut."""
+    if weight is None:
+        return np.argpartition(values, int(mass) - 1)[: int(mass)], None
+    order = np.argsort(values)
+    ordered = weight[order]
+    inside = np.minimum(ordered, mass - (np.cumsum(ordered) - ordered))
+    n_inside = int(np.count_nonzero(inside > 0.0))
+    return order[:n_inside], inside[:n_inside]
+
+
+def pair_gradient(
+    positive_scores: Array,
+    negative_scores: Array,
+    temperature: float,
+    positive_weight: Array | None = None,
+    negative_weight: Array | None = None,
+) -> tuple[Array, Array]:
     """Return the gradient of the smoothed TPAUC in the scores of hard positives and negatives, up to a factor."""
-    width = temperature * max((_deviation(positive_scores) + _deviation(negative_scores)) / 2.0, 1e-12)
-    centre = (np.median(positive_scores) + np.median(negative_scores)) / 2.0
+    positive_share, negative_share = (
+        np.full(scores.size, 1.0 / scores.size) if weight is None else weight / weight.sum()
+        for scores, weight in ((positive_scores, positive_weight), (negative_scores, negative_weight))
+    )
+    spread = _deviation(positive_scores, positive_share) + _deviation(negative_scores, negative_share)
+    width = temperature * max(spread / 2.0, 1e-12)
+    centre = (_median(positive_scores, positive_weight) + _median(negative_scores, negative_weight)) / 2.0
     positives, negatives = _on_grid((positive_scores - centre) / width), _on_grid((negative_scores - centre) / width)
     return (
-        _read(_KERNEL @ _histogram(negatives), positives) / positive_scores.size,
-        -_read(_histogram(positives) @ _KERNEL, negatives) / negative_scores.size,
+        _read(_KERNEL @ _histogram(negatives, negative_share), positives) * positive_share,
+        -_read(_histogram(positives, positive_share) @ _KERNEL, negatives) * negative_share,
     )
 
 
@@ -129,10 +167,9 @@ def _on_grid(values: Array) -> _Placed:
     return _Placed(below, position - below)
 
 
-def _histogram(placed: _Placed) -> Array:
+def _histogram(placed: _Placed, mass: Array) -> Array:
     below, share = placed
-    counts = np.bincount(below, 1.0 - share, _GRID.size) + np.bincount(below + 1, share, _GRID.size)
-    return np.asarray(counts / below.size)
+    return np.bincount(below, (1.0 - share) * mass, _GRID.size) + np.bincount(below + 1, share * mass, _GRID.size)
 
 
 def _read(curve: Array, placed: _Placed) -> Array:
@@ -141,9 +178,19 @@ def _read(curve: Array, placed: _Placed) -> Array:
     return np.asarray(curve[below] * (1.0 - share) + curve[below + 1] * share)
 
 
-def _deviation(scores: Array) -> float:
+def _deviation(scores: Array, share: Array) -> float:
     """Return the mean absolute deviation, scaled to the standard deviation of normal scores; robust to heavy tails."""
-    return 1.25 * float(np.abs(scores - scores.mean()).mean())
+    return 1.25 * float(np.abs(scores - scores @ share) @ share)
+
+
+def _median(scores: Array, weight: Array | None) -> float:
+    """Return the median; whole weights are repeated values, of which the two in the middle are averaged."""
+    if weight is None:
+        return float(np.median(scores))
+    order = np.argsort(scores)
+    mass = np.cumsum(weight[order])
+    middle = [int(np.searchsorted(mass, mass[-1] / 2.0, side)) for side in ("left", "right")]
+    return float(scores[order[np.minimum(middle, scores.size - 1)]].mean())
 
 
 def unit(w: Array) -> Array:

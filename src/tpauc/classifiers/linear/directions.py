@@ -2,8 +2,8 @@
 
 Three directions are starts: Fisher's discriminant, the plain and the balanced logistic regression (`logistic`). The
 other three are where the ascent of the smoothed TPAUC leads from each start (`ascent`). They are weighed by
-cross-validation (`tpauc.classifiers._weighing`), so training for the region counts only as far as it helps on rows that
-were not trained on.
+cross-validation (`tpauc.classifiers._candidates`), so training for the region counts only as far as it helps on rows
+that were not trained on.
 
 The region is widened, at most to the whole data, until it holds five positives per feature. On very large data the
 folds and the ascent see a sample; the regressions see all rows.
@@ -23,8 +23,8 @@ import numpy.typing as npt
 from sklearn.preprocessing import StandardScaler
 
 from tpauc._validation import BoolArray, import_extra
-from tpauc.classifiers._candidates import Candidate, Fitted, Scaling, possible_folds
-from tpauc.classifiers._weighing import FoldTPAUC, joined, validate_folds
+from tpauc.classifiers._candidates import Candidate, Fitted, FoldTPAUC, Scaling, joined, possible_folds, validate_folds
+from tpauc.classifiers.base import TrainingData, class_counts
 from tpauc.classifiers.folds import fold_groups, stratified_folds
 from tpauc.classifiers.linear.ascent import AscentSettings, SmoothedTPAUC, unit, whitener, with_ridge
 from tpauc.classifiers.linear.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
@@ -69,7 +69,7 @@ class LinearScorer(NamedTuple):
         scale = np.ones(self.coef.size) if scaler.scale_ is None else scaler.scale_
         shift = np.zeros(self.coef.size) if scaler.mean_ is None else scaler.mean_
         coef = self.coef / scale
-        return {"coef_": coef, "intercept_": float(self.intercept - coef @ shift)}
+        return {"coef_": coef[None], "intercept_": np.array([self.intercept - coef @ shift])}
 
 
 @dataclass(frozen=True)
@@ -79,20 +79,23 @@ class LinearDirections:
     settings: LinearSettings
     scaling: Scaling
 
-    def fit(self, X: Array, positive: BoolArray, region: Region, random: np.random.Generator) -> Fitted:
-        """Fit to rows ``X``, shape (n, d), with labels ``positive``, shape (n,)."""
-        possible_folds(self.settings.folds, positive)
-        settings, scaler = self.settings, self.scaling.fit(X)
-        rows = with_ones(scaler.transform(X), positive)
-        sample, weight = _sample(positive, settings.fold_rows, random)
-        fold_rows = rows.take(sample)._replace(weight=weight)
+    def fit(self, data: TrainingData, region: Region, random: np.random.Generator) -> Fitted:
+        """Fit to rows with labels, and with the weights and groups that they may have."""
+        settings, positive = self.settings, data.positive
+        possible_folds(settings.folds, positive)
+        scaled, scaler = self.scaling.scaled(data)
+        rows = with_ones(scaled.X, positive, data.weight)
+        sample, stands_for = _sample(positive, settings.fold_rows, random)
+        fold_rows = rows.take(sample)
+        fold_rows = fold_rows._replace(weight=fold_rows.weight * stands_for)
+        sample_groups = None if data.groups is None else data.groups[sample]
         fold_pair = fit_pair(fold_rows, settings.penalty)
         all_rows = len(sample) == positive.size
         pair = fold_pair if all_rows else fit_pair(rows, settings.penalty, start=fold_pair)
-        whiten = whitener(fold_rows.Z[:, :-1])
+        whiten = whitener(fold_rows.Z[:, :-1], fold_rows.given)
         ascent_rows = rows.take(_sample(positive, settings.ascent_rows, random)[0])
         directions = six_directions(ascent_rows, pair, whiten, region, settings)
-        validated, held_out = _validate(fold_rows, fold_pair, whiten, region, random, settings)
+        validated, held_out = _validate(fold_rows, sample_groups, fold_pair, whiten, region, random, settings)
         weighed = validated.weighed(DIRECTIONS, settings.standard_errors)
         w = directions @ weighed.shares
         slope, offset = as_logit(fold_rows, w)
@@ -106,7 +109,8 @@ class LinearDirections:
             weighed.candidates,
             logits,
             positive[sample],
-            weight,
+            fold_rows.given,
+            fold_rows.weight,
             out_of_fold,
         )
 
@@ -134,9 +138,9 @@ class LinearTrainer:
     max_steps: int = 32
     step_size: float = 0.05
 
-    def train(self, X: Array, y: BoolArray, random: np.random.Generator) -> list[Candidate]:
+    def train(self, data: TrainingData, random: np.random.Generator) -> list[Candidate]:
         """Return the candidates; nothing here is random."""
-        rows = with_ones(X, y)
+        rows = with_ones(data.X, data.positive, data.weight)
         pair = fit_pair(rows, self.settings.penalty)
         starts = [
             Candidate(name, 0, LinearScorer(b[:-1], float(b[-1])))
@@ -145,8 +149,8 @@ class LinearTrainer:
         if self.method in CROSS_ENTROPIES:
             return [start for start in starts if start.name == self.method]
         if self.method != REGION:
-            return [*starts, *self._full_batch_steps(X, y, pair.balanced)]
-        directions = six_directions(rows, pair, whitener(X), self.region, self.settings)
+            return [*starts, *self._full_batch_steps(data, pair.balanced)]
+        directions = six_directions(rows, pair, whitener(data.X, data.weight), self.region, self.settings)
         return [
             *starts,
             *(
@@ -156,14 +160,15 @@ class LinearTrainer:
             ),
         ]
 
-    def _full_batch_steps(self, X: Array, y: BoolArray, start: Array) -> Iterator[Candidate]:
+    def _full_batch_steps(self, data: TrainingData, start: Array) -> Iterator[Candidate]:
+        assert data.weight is None  # refused by `TPAUCClassifier`
         import_extra("torch", "torch")
         import torch
         from torch.nn.utils import skip_init
 
-        x, labels = torch.from_numpy(X), torch.from_numpy(y)
+        x, labels = torch.from_numpy(data.X), torch.from_numpy(data.positive)
         # No first weights: they would be drawn from torch's global generator, which belongs to the caller.
-        module: nn.Linear = skip_init(torch.nn.Linear, X.shape[1], 1, dtype=x.dtype)  # type: ignore[no-untyped-call]
+        module: nn.Linear = skip_init(torch.nn.Linear, x.shape[1], 1, dtype=x.dtype)  # type: ignore[no-untyped-call]
         with torch.no_grad():
             module.weight.copy_(torch.from_numpy(start[:-1]))
             module.bias.fill_(float(start[-1]))
@@ -183,9 +188,9 @@ def _scorer(rows: Rows, w: Array) -> LinearScorer:
     return LinearScorer(slope * w, offset)
 
 
-def with_ones(X: Array, y: BoolArray) -> Rows:
-    """Return standardised rows with a column of ones, each of weight 1."""
-    return Rows(np.column_stack((X, np.ones(len(X)))), y, np.ones(len(y)))
+def with_ones(X: Array, y: BoolArray, given: Array | None = None) -> Rows:
+    """Return standardised rows with a column of ones, with the given weights or each of weight 1."""
+    return Rows(np.column_stack((X, np.ones(len(X)))), y, np.ones(len(y)) if given is None else given, given)
 
 
 def as_logit(rows: Rows, w: Array) -> tuple[float, float]:
@@ -198,14 +203,14 @@ def as_logit(rows: Rows, w: Array) -> tuple[float, float]:
 def six_directions(rows: Rows, pair: LogisticPair, whiten: Array, region: Region, settings: LinearSettings) -> Array:
     """Return the `DIRECTIONS` as columns, shape (d, 6); scores along each have standard deviation 1."""
     X = rows.Z[:, :-1]
-    wide = widened(region, int(rows.y.sum()), X.shape[1], settings.positives_per_feature)
-    found = (fisher_direction(X, rows.y), pair.plain[:-1], pair.balanced[:-1])
+    wide = widened(region, class_counts(rows.y, rows.given)[0], X.shape[1], settings.positives_per_feature)
+    found = (fisher_direction(X, rows.y, rows.given), pair.plain[:-1], pair.balanced[:-1])
     starts = [whiten @ unit(np.linalg.solve(whiten, w)) for w in found]
-    objective = SmoothedTPAUC(X, rows.y, whiten, wide)
+    objective = SmoothedTPAUC(X, rows.y, whiten, wide, rows.given)
     return np.column_stack(starts + [objective.climb(start, settings.ascent) for start in starts])
 
 
-def fisher_direction(X: Array, y: BoolArray, ridge: float = 1e-3) -> Array:
+def fisher_direction(X: Array, y: BoolArray, weight: Array | None = None, ridge: float = 1e-3) -> Array:
     """Return Fisher's discriminant, shape (d,), for rows ``X``, shape (n, d), of both classes.
 
     The class means lie farthest apart along it, measured by the mean of the class covariances. It depends on means and
@@ -213,9 +218,14 @@ def fisher_direction(X: Array, y: BoolArray, ridge: float = 1e-3) -> Array:
     alike whatever their sizes. Where one of them fails, the other often does not. The ``ridge`` is needed for features
     that are constant or copies of each other.
     """
-    centred = [X[y == label] - X[y == label].mean(axis=0) for label in (False, True)]
-    covariance = np.mean([rows.T @ rows / len(rows) for rows in centred], axis=0)
-    return np.asarray(np.linalg.solve(with_ridge(covariance, ridge), X[y].mean(axis=0) - X[~y].mean(axis=0)))
+    means, covariances = [], []
+    for side in (y, ~y):
+        rows, own = X[side], None if weight is None else weight[side]
+        means.append(np.average(rows, axis=0, weights=own))
+        centred = rows - means[-1]
+        scaled = centred if own is None else centred * own[:, None]
+        covariances.append(scaled.T @ centred / (len(rows) if own is None else own.sum()))
+    return np.asarray(np.linalg.solve(with_ridge(np.mean(covariances, axis=0), ridge), means[0] - means[1]))
 
 
 def widened(region: Region, n_positive: int, n_features: int, positives_per_feature: float) -> Region:
@@ -226,6 +236,7 @@ def widened(region: Region, n_positive: int, n_features: int, positives_per_feat
 
 def _validate(
     rows: Rows,
+    groups: Array | None,
     pair: LogisticPair,
     whiten: Array,
     region: Region,
@@ -233,19 +244,20 @@ def _validate(
     settings: LinearSettings,
 ) -> tuple[FoldTPAUC, Array]:
     """Return the TPAUC of the directions in repeated folds, and the last scores out of fold, shape (n, 6)."""
-    smallest_class = int(min(rows.y.sum(), (~rows.y).sum()))
-    group, n_folds = fold_groups(rows.Z, rows.y, min(settings.folds, smallest_class), stacklevel=4)
-    repeats = int(np.clip(np.ceil(settings.held_out_positives / max(1, rows.y.sum())), 1, settings.max_repeats))
+    n_folds = min(settings.folds, *class_counts(rows.y, None))
+    group, n_folds = fold_groups(rows.Z, rows.y, n_folds, groups=groups, stacklevel=4)
+    n_positive = class_counts(rows.y, rows.given)[0]
+    repeats = int(np.clip(np.ceil(settings.held_out_positives / n_positive), 1, settings.max_repeats))
     refit = PairRefit(rows, pair, settings.penalty)
     scores = np.empty((len(rows.y), len(DIRECTIONS)))
     found = []
     for _ in range(repeats):
-        fold = stratified_folds(rows.y, group, n_folds, random)
+        fold = stratified_folds(rows.y, group, n_folds, random, rows.given)
         for k in range(n_folds):
             train, test = rows.take(fold != k), fold == k
             # Scores along these directions have one scale, so scores of different folds may be pooled.
             scores[test] = rows.Z[test, :-1] @ six_directions(train, refit.on(train), whiten, region, settings)
-        found.append(validate_folds(rows.y, scores, [fold == k for k in range(n_folds)], region))
+        found.append(validate_folds(rows.y, scores, [fold == k for k in range(n_folds)], region, rows.given))
     return joined(found), scores
 
 

@@ -26,6 +26,7 @@ class Rows(NamedTuple):
     Z: Array  # shape (n, d + 1)
     y: npt.NDArray[np.bool_]  # shape (n,)
     weight: Array  # shape (n,)
+    given: Array | None = None  # shape (n,): the weights that the user gave, without what a sample stands for
 
     def balanced(self) -> Rows:
         """Return the same rows with weights such that both classes have the same total."""
@@ -34,7 +35,7 @@ class Rows(NamedTuple):
 
     def take(self, rows: Array) -> Rows:
         """Return some of the rows."""
-        return Rows(self.Z[rows], self.y[rows], self.weight[rows])
+        return Rows(self.Z[rows], self.y[rows], self.weight[rows], None if self.given is None else self.given[rows])
 
 
 class LogisticPair(NamedTuple):

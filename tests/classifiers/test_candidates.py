@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tpauc.classifiers._weighing import FoldTPAUC, joined, tpauc_of_fold, validate_folds
+from tpauc.classifiers._candidates import FoldTPAUC, joined, tpauc_of_fold, validate_folds
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.metrics import area
 from tpauc.metrics.area import tpauc_score
