@@ -19,6 +19,8 @@ DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow"}  # where it is no
 EXTRAS_OF = {
     "_validation": {"torch"},  # what is handed tensors
     "metrics.torchmetric": {"torch"},
+    "metrics.histogram": {"frames"},  # Parquet files
+    "frames": {"frames", "polars", "spark"},
     "losses": {"torch"},
     "samplers": {"torch"},
     "training": {"train"},
