@@ -19,13 +19,12 @@ from collections.abc import Mapping, Sequence
 
 import narwhals as nw
 
-from tpauc.frames._columns import CLUSTER, LABEL, SCORE, Columns, score_name
-from tpauc.frames._counting import CELL, Counted, Key, exact_range, is_positive, series_condition
+from tpauc.frames._columns import CLUSTER, LABEL, SCORE, score_name
+from tpauc.frames._counting import CELL, Counted, Key, exact_range, one_if, series_number
 from tpauc.frames._engines import Frame, collect
+from tpauc.frames._inside import SERIES, between
 from tpauc.frames._selecting import Pairs
 from tpauc.metrics.large_sample import PairSums
-
-SERIES = "tpauc_series"
 
 
 def clustered_variances(counted: Counted, pairs: Mapping[Key, Pairs]) -> dict[Key, tuple[float, int]]:
@@ -35,7 +34,9 @@ def clustered_variances(counted: Counted, pairs: Mapping[Key, Pairs]) -> dict[Ke
     found: dict[Key, tuple[float, int]] = {}
     for model in range(len(columns.scores)):
         keys = [key for key in pairs if len(columns.scores) == 1 or key[0] == model]
-        rows = columns.frame.with_columns(_series(columns, keys).alias(SERIES))
+        subgroups = [key[len(key) - len(columns.by) :] for key in keys]
+        names = columns.keys[len(columns.keys) - len(columns.by) :]
+        rows = columns.frame.with_columns(series_number(names, subgroups).alias(SERIES))
         rows = with_influence(counted, rows, score_name(model), keys, pairs, "influence")
         found |= _variances(rows, keys, [sums[key] for key in keys])
     return found
@@ -52,7 +53,7 @@ def with_influence(
     start, stop = overlap
     low, high = exact_range(counted, start, stop)
     table = _influence_table(counted, rows, score, (low, high), start, keys, sums)
-    s, positive = nw.col(score), nw.col(LABEL) == 1
+    s, positive = nw.col(score), nw.col(LABEL)
     below = nw.when(positive).then(_of_series([found.highest for found in sums])).otherwise(nw.lit(0, nw.Int64))
     above = (
         nw.when(positive)
@@ -99,9 +100,9 @@ def _influence_table(
     grouped = (
         rows.select(SERIES, LABEL, nw.col(score).alias(SCORE))
         .filter((nw.col(SCORE) >= low) & (nw.col(SCORE) <= high))
-        .select(SERIES, SCORE, is_positive())
+        .select(SERIES, SCORE, one_if(LABEL).alias("positive"))
         .group_by(SERIES, SCORE)
-        .agg(nw.col("positive").sum().cast(nw.Int64).alias("p"), nw.len().cast(nw.Int64).alias("rows"))
+        .agg(nw.col("positive").count().cast(nw.Int64).alias("p"), nw.len().cast(nw.Int64).alias("rows"))
         .with_columns((nw.col("rows") - p).alias("q"), counted.partition.cell(nw.col(SCORE)).alias(CELL))
         .select(SERIES, SCORE, CELL, "p", "q")
     )
@@ -134,8 +135,8 @@ def _influence_table(
     )
     easy = _of_series([found.n_negative - found.k_negative for found in sums])
     k_positive, k_negative = (_of_series([getattr(f, k) for f in sums]) for k in ("k_positive", "k_negative"))
-    w = _between(nw.col("cum_q") - easy, k_negative) + _between(nw.col("cum_q") - q - easy, k_negative)
-    v = _between(nw.col("cum_p"), k_positive) + _between(nw.col("cum_p") - p, k_positive)
+    w = between(nw.col("cum_q") - easy, k_negative) + between(nw.col("cum_q") - q - easy, k_negative)
+    v = between(nw.col("cum_p"), k_positive) + between(nw.col("cum_p") - p, k_positive)
     u_value = _of_series([found.highest for found in sums]) - w
     v_value = v - _of_series([found.lowest for found in sums])
     zero = nw.lit(0, nw.Int64)
@@ -151,7 +152,7 @@ def _variances(rows: Frame, keys: Sequence[Key], sums: Sequence[PairSums]) -> di
     """Add up the influences of each cluster, then the squares of these sums."""
     positive_mean = _of_series([found.positive_total / found.n_positive for found in sums])
     negative_mean = _of_series([found.negative_total / found.n_negative for found in sums])
-    mean = nw.when(nw.col(LABEL) == 1).then(positive_mean).otherwise(negative_mean)
+    mean = nw.when(nw.col(LABEL)).then(positive_mean).otherwise(negative_mean)
     scale = _of_series([float(found.twice_pairs) for found in sums])
     total = nw.col("total")
     found = collect(
@@ -168,17 +169,6 @@ def _variances(rows: Frame, keys: Sequence[Key], sums: Sequence[PairSums]) -> di
     }
 
 
-def _series(columns: Columns, keys: Sequence[Key]) -> nw.Expr:
-    """Return the place of a row's subgroup in ``keys``."""
-    names = columns.keys[len(columns.keys) - len(columns.by) :]
-    found: nw.Expr = nw.lit(0, nw.Int32)
-    for place, key in enumerate(keys):
-        if place:
-            condition = series_condition(names, key[len(key) - len(names) :])
-            found = nw.when(condition).then(nw.lit(place, nw.Int32)).otherwise(found)
-    return found
-
-
 def _of_series(values: Sequence[float]) -> nw.Expr:
     """Return the value of a row's series."""
     kind = nw.Float64 if isinstance(values[0], float) else nw.Int64
@@ -187,8 +177,3 @@ def _of_series(values: Sequence[float]) -> nw.Expr:
         if place:
             found = nw.when(nw.col(SERIES) == place).then(nw.lit(value, kind)).otherwise(found)
     return found
-
-
-def _between(value: nw.Expr, most: nw.Expr) -> nw.Expr:
-    at_most = nw.when(value < most).then(value).otherwise(most)
-    return nw.when(value > 0).then(at_most).otherwise(nw.lit(0, nw.Int64))

@@ -15,7 +15,8 @@ import narwhals as nw
 from tpauc._validation import check_text
 from tpauc.frames._engines import Frame, collect
 
-LABEL, SCORE, MODEL, CLUSTER = "tpauc_label", "tpauc_score", "tpauc_model", "tpauc_cluster"
+LABEL, NEGATIVE = "tpauc_positive", "tpauc_negative"
+SCORE, MODEL, CLUSTER = "tpauc_score", "tpauc_model", "tpauc_cluster"
 LARGEST = 1.7976931348623157e308
 _LARGEST_INTEGER = 2.0**53 - 1.0  # float64 cannot tell larger ones apart
 
@@ -24,8 +25,9 @@ _LARGEST_INTEGER = 2.0**53 - 1.0  # float64 cannot tell larger ones apart
 class Columns:
     """The checked columns of a table.
 
-    ``frame`` has the label as 1, 0 or 2 (neither class), the score columns as float64 (``score_name(i)``), the
-    subgroups (``by_name(i)``) and the cluster. ``limits`` are the largest sound absolute scores.
+    ``frame`` has whether a row is positive and whether it is negative (LABEL and NEGATIVE), the score columns as
+    float64 (``score_name(i)``), the subgroups (``by_name(i)``) and the cluster. ``limits`` are the largest sound
+    absolute scores.
     """
 
     frame: Frame
@@ -44,7 +46,7 @@ class Columns:
 
     def rows(self) -> Frame:
         """Return one row per row and model, with the columns of ``keys``, the label and the score."""
-        others = [LABEL, *(by_name(place) for place in range(len(self.by)))]
+        others = [LABEL, NEGATIVE, *(by_name(place) for place in range(len(self.by)))]
         if len(self.scores) == 1:
             return self.frame.select(*others, nw.col(score_name(0)).alias(SCORE))
         return nw.concat(
@@ -53,13 +55,6 @@ class Columns:
                 for model in range(len(self.scores))
             ]
         )
-
-    def unsound(self) -> nw.Expr:
-        """Return 1 for a row of :meth:`rows` that has to be looked into, else 0."""
-        limit = min(self.limits)
-        score = nw.col(SCORE)
-        sound = (nw.col(LABEL) < 2) & (score >= -limit) & (score <= limit)
-        return nw.when(sound).then(nw.lit(0)).otherwise(nw.lit(1))
 
 
 def number_of(condition: nw.Expr) -> nw.Expr:
@@ -101,7 +96,7 @@ def check_columns(
     numeric = _check_label_type(table, label, schema[label], pos_label)
     limits = tuple(_LARGEST_INTEGER if schema[name].is_integer() else LARGEST for name in scores)
     frame = table.select(
-        _label_code(schema[label], nw.col(label), pos_label).cast(nw.Int32).alias(LABEL),
+        *_classes(schema[label], nw.col(label), pos_label),
         *(nw.col(name).cast(nw.Float64).alias(score_name(place)) for place, name in enumerate(scores)),
         *(nw.col(name).alias(by_name(place)) for place, name in enumerate(by)),
         *([nw.col(groups).alias(CLUSTER)] if groups is not None else []),
@@ -159,16 +154,15 @@ def _check_two_classes(table: Frame, name: str, pos_label: Any) -> None:
         )
 
 
-def _label_code(dtype: nw.dtypes.DType, label: nw.Expr, pos_label: Any) -> nw.Expr:
-    """Return 1 for the positive class, 0 for the negative one, 2 for what is neither; -1 is judged later."""
+def _classes(dtype: nw.dtypes.DType, label: nw.Expr, pos_label: Any) -> tuple[nw.Expr, nw.Expr]:
+    """Return whether a row is positive and whether it is negative; labels of -1 are judged later."""
     if pos_label is not None:
         positive, negative = label == pos_label, label != pos_label
     elif dtype == nw.Boolean:
         positive, negative = label, ~label
     else:
         positive, negative = label == 1, label == 0
-    negative_or_neither = nw.when(negative).then(nw.lit(0)).otherwise(nw.lit(2))
-    return nw.when(positive).then(nw.lit(1)).otherwise(negative_or_neither)
+    return positive.alias(LABEL), negative.alias(NEGATIVE)
 
 
 def _score_problems(columns: Columns) -> list[str]:

@@ -1,10 +1,9 @@
-"""Passes over a table: counts in cells, cells cut again where they are too full, and sums over pairs inside cells.
+"""Passes over a table: counts in cells, and cells cut again where they are too full.
 
 1. One pass counts positives and negatives in the 65,536 first cells, for each series (model and subgroup). The counts
    say which examples are selected, and which cells hold selected examples of both classes: the *wanted* cells.
 2. Wanted cells with too many rows are cut again, in the exact range of their scores, until none is left.
-3. The rows of wanted cells are grouped by score, and cumulative sums inside each cell, which need no order between
-   cells, give its pairs. Cells are added up in Python's whole numbers.
+3. The last pass, over the rows of wanted cells, is in :mod:`tpauc.frames._inside`.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.frames._columns import LABEL, LARGEST, SCORE, Columns, report_unsound
-from tpauc.frames._engines import Frame, collect, counts_by_perfect_hash
+from tpauc.frames._columns import LABEL, LARGEST, NEGATIVE, SCORE, Columns, report_unsound
+from tpauc.frames._engines import Frame, collect, is_duckdb
 from tpauc.frames._partition import Partition, Piece, first_cell
 from tpauc.metrics.histogram import BINS
 
@@ -55,28 +54,29 @@ class Counted:
 def count(columns: Columns, bins: int = BINS) -> Counted:
     """Make the first pass; an error says how many rows are unsound."""
     rows = columns.rows()
-    cell_type = nw.UInt16 if bins <= BINS and counts_by_perfect_hash(rows) else nw.Int32
+    cell_type = nw.UInt16 if bins <= BINS and is_duckdb(rows) else nw.Int32
     found = collect(
         rows.select(
             *columns.keys,
             first_cell(nw.col(SCORE), bins).cast(cell_type).alias(CELL),
-            is_positive(),
-            columns.unsound().alias("unsound"),
+            one_if(LABEL).alias("positive"),
+            one_if(NEGATIVE).alias("negative"),
         )
         .group_by(*columns.keys, CELL)
-        .agg(nw.col("positive").sum(), nw.len().alias("rows"), nw.col("unsound").max())
+        .agg(nw.col("positive").count(), nw.col("negative").count(), nw.len().alias("rows"))
     )
     if not found[CELL]:
         raise ValueError("the table has no rows")
-    if max(found["unsound"]):
+    # Scores that are null, NaN or infinite are in the first or the last cell.
+    in_doubt = not {0, bins - 1}.isdisjoint(found[CELL])
+    if in_doubt or sum(found["positive"]) + sum(found["negative"]) != sum(found["rows"]):
         report_unsound(columns)
-    partition = Partition()
-    return Counted(columns, partition, _by_series(found, columns.keys, np.arange(bins)))
+    return Counted(columns, Partition(), _by_series(found, columns.keys, np.arange(bins)))
 
 
-def is_positive() -> nw.Expr:
-    """Return 1 for a positive and 0 for a negative."""
-    return nw.when(nw.col(LABEL) == 1).then(nw.lit(1)).otherwise(nw.lit(0)).alias("positive")
+def one_if(condition: str) -> nw.Expr:
+    """Return 1 where a column is true and null elsewhere: engines count such values faster than they add up 0 and 1."""
+    return nw.when(nw.col(condition)).then(nw.lit(1))
 
 
 def _by_series(found: Any, keys: Sequence[str], positions: IntArray) -> dict[Key, Counts]:
@@ -145,7 +145,7 @@ def _score_ranges(counted: Counted, runs: list[tuple[int, int]]) -> list[tuple[f
     found = collect(
         counted.rows()
         .select(SCORE)
-        .filter(_in_any(spans))
+        .filter(in_any(spans))
         .select(SCORE, partition.cell(nw.col(SCORE)).alias(CELL))
         .group_by(CELL)
         .agg(nw.col(SCORE).min().alias("low"), nw.col(SCORE).max().alias("high"))
@@ -175,10 +175,10 @@ def _cut(counted: Counted, cuts: list[tuple[int, int, float, float]]) -> None:
         number = nw.when(piece.contains(new)).then(piece.number(new).cast(nw.Int32) + piece.first).otherwise(number)
     found = collect(
         columns.rows()
-        .filter(_in_any([(piece.low, piece.high) for piece in pieces]))
-        .select(*columns.keys, number.alias(CELL), is_positive())
+        .filter(in_any([(piece.low, piece.high) for piece in pieces]))
+        .select(*columns.keys, number.alias(CELL), one_if(LABEL).alias("positive"))
         .group_by(*columns.keys, CELL)
-        .agg(nw.col("positive").sum(), nw.len().alias("rows"))
+        .agg(nw.col("positive").count(), nw.len().alias("rows"))
     )
     old = np.concatenate([partition.order[start:stop] for start, stop, _, _ in cuts])
     for (start, stop, _, _), piece in sorted(zip(cuts, pieces, strict=True), key=lambda pair: -pair[0][0]):
@@ -200,7 +200,7 @@ def _check_unchanged(expected: int, found: Counts | None) -> None:
         raise RuntimeError(f"the table changed between two passes: {expected} rows became {n_found}")
 
 
-def _in_any(spans: Iterable[tuple[float, float]]) -> nw.Expr:
+def in_any(spans: Iterable[tuple[float, float]]) -> nw.Expr:
     """Return whether a score lies in one of several closed ranges."""
     conditions = [(nw.col(SCORE) >= max(low, -LARGEST)) & (nw.col(SCORE) <= min(high, LARGEST)) for low, high in spans]
     found = conditions[0]
@@ -209,123 +209,7 @@ def _in_any(spans: Iterable[tuple[float, float]]) -> nw.Expr:
     return found
 
 
-# ------------------------------------------------------------------------------------------------ sums inside the cells
-
-
-class Border(NamedTuple):
-    """How many examples of a class are left out at the lower end of a cell, and how many are selected above them."""
-
-    key: Key
-    cell: int
-    skipped: int
-    selected: int
-
-
-class Need(NamedTuple):
-    """From how many negatives of its cell a threshold must be above."""
-
-    key: Key
-    cell: int
-    negatives: int
-
-
-_UNLIMITED = 2**62
-
-
-def sums_inside_cells(
-    counted: Counted,
-    wanted: dict[Key, BoolArray],
-    *,
-    positive_borders: list[Border],
-    negative_borders: list[Border],
-    needs: list[Need],
-    squares: bool,
-) -> dict[Key, dict[int, dict[str, Any]]]:
-    """Make the last pass; return the sums of each series in each of its wanted cells.
-
-    The sums are ``won`` and ``tied`` pairs; with ``squares`` also what :class:`tpauc.metrics.large_sample.CellSums`
-    lists; for the cells in ``needs`` the lowest possible ``threshold`` and the positives and negatives ``below`` it.
-    """
-    spans = _wanted_spans(counted, wanted)
-    if not spans:
-        return {key: {} for key in counted.series}
-    keys, by_cell = counted.columns.keys, [*counted.columns.keys, CELL]
-    p, q, cum_p, cum_q = (nw.col(name) for name in ("p", "q", "cum_p", "cum_q"))
-    grouped = (
-        counted.rows()
-        .filter(_in_any(spans))
-        .select(*keys, SCORE, is_positive())
-        .group_by(*keys, SCORE)
-        .agg(nw.col("positive").sum().cast(nw.Int64).alias("p"), nw.len().cast(nw.Int64).alias("rows"))
-        .with_columns((nw.col("rows") - p).alias("q"), counted.partition.cell(nw.col(SCORE)).alias(CELL))
-        .with_columns(
-            p.cum_sum().over(*by_cell, order_by=SCORE).cast(nw.Int64).alias("cum_p"),
-            q.cum_sum().over(*by_cell, order_by=SCORE).cast(nw.Int64).alias("cum_q"),
-        )
-    )
-    selected = grouped.with_columns(
-        *_selected(keys, "p", cum_p, cum_p - p, positive_borders),
-        *_selected(keys, "q", cum_q, cum_q - q, negative_borders),
-        _constant(keys, [(n.key, n.cell, n.negatives) for n in needs], _UNLIMITED).alias("need"),
-    )
-    p_in, q_in = nw.col("p_upto") - nw.col("p_below"), nw.col("q_upto") - nw.col("q_below")
-    w, v = nw.col("q_below") + nw.col("q_upto"), nw.col("p_below") + nw.col("p_upto")
-    terms = {"n_positive": p, "n_negative": q, "won": p_in * nw.col("q_below"), "tied": p_in * q_in}
-    sums = [nw.col(name).sum().cast(nw.Int64) for name in terms]
-    if squares:
-        terms |= {"w_squares": p_in * w * w, "v_squares": q_in * v * v}
-        terms |= {"w_last": nw.when(p_in > 0).then(w), "v_first": nw.when(q_in > 0).then(v)}
-        sums += [nw.col(name).sum().cast(nw.Int64) for name in ("w_squares", "v_squares")]
-        sums += [nw.col("w_last").max(), nw.col("v_first").min()]
-    if needs:
-        enough = (p > 0) & (cum_q - q >= nw.col("need"))
-        terms |= {"threshold": nw.when(enough).then(nw.col(SCORE))}
-        terms |= {
-            "positives_below": nw.when(enough).then(cum_p - p),
-            "negatives_below": nw.when(enough).then(cum_q - q),
-        }
-        sums += [nw.col(name).min() for name in ("threshold", "positives_below", "negatives_below")]
-    found = collect(
-        selected.select(*by_cell, *(term.alias(name) for name, term in terms.items())).group_by(*by_cell).agg(*sums)
-    )
-    return _checked_sums(counted, wanted, found)
-
-
-def _selected(
-    keys: Sequence[str], name: str, upto: nw.Expr, below: nw.Expr, borders: list[Border]
-) -> tuple[nw.Expr, nw.Expr]:
-    """Return how many selected examples of the cell are not above and how many are below a score."""
-    if borders:
-        skipped = _constant(keys, [(b.key, b.cell, b.skipped) for b in borders], 0)
-        selected = _constant(keys, [(b.key, b.cell, b.selected) for b in borders], _UNLIMITED)
-        upto, below = _clipped(upto - skipped, selected), _clipped(below - skipped, selected)
-    return upto.alias(f"{name}_upto"), below.alias(f"{name}_below")
-
-
-def _clipped(value: nw.Expr, most: nw.Expr) -> nw.Expr:
-    at_most = nw.when(value < most).then(value).otherwise(most)
-    return nw.when(value > 0).then(at_most).otherwise(nw.lit(0, nw.Int64))
-
-
-def _constant(keys: Sequence[str], values: list[tuple[Key, int, int]], default: int) -> nw.Expr:
-    """Return a number that some cells of some series have, and a default for all others."""
-    found: nw.Expr = nw.lit(default, nw.Int64)
-    for key, cell, value in values:
-        found = (
-            nw.when(series_condition(keys, key) & (nw.col(CELL) == cell)).then(nw.lit(value, nw.Int64)).otherwise(found)
-        )
-    return found
-
-
-def series_condition(keys: Sequence[str], key: Key) -> nw.Expr:
-    """Return whether a row belongs to a series."""
-    condition: nw.Expr = nw.lit(True)
-    for name, value in zip(keys, key, strict=True):
-        condition = condition & (nw.col(name).is_null() if value is None else nw.col(name) == value)
-    return condition
-
-
-def _wanted_spans(counted: Counted, wanted: dict[Key, BoolArray]) -> list[tuple[float, float]]:
+def wanted_spans(counted: Counted, wanted: dict[Key, BoolArray]) -> list[tuple[float, float]]:
     """Return ranges of scores that hold the wanted cells of all series, and few other rows."""
     partition = counted.partition
     positions = partition.positions()
@@ -354,21 +238,18 @@ def _wanted_spans(counted: Counted, wanted: dict[Key, BoolArray]) -> list[tuple[
     ]
 
 
-def _checked_sums(counted: Counted, wanted: dict[Key, BoolArray], found: Any) -> dict[Key, dict[int, dict[str, Any]]]:
-    """Sort the sums by series and cell; every wanted cell must hold the rows that were counted in it."""
-    keys = counted.columns.keys
-    names = [name for name in found if name not in keys]
-    sums: dict[Key, dict[int, dict[str, Any]]] = {key: {} for key in counted.series}
-    for place in range(len(found[CELL])):
-        key = tuple(found[name][place] for name in keys)
-        sums[key][int(found[CELL][place])] = {name: found[name][place] for name in names}
-    for key, counts in counted.series.items():
-        for place in np.flatnonzero(wanted[key]).tolist():
-            cell = int(counts.cells[place])
-            if cell in counted.partition.single_values:
-                continue
-            expected = int(counts.positives[place]), int(counts.negatives[place])
-            inside = sums[key].get(cell)
-            if inside is None or (inside["n_positive"], inside["n_negative"]) != expected:
-                raise RuntimeError("the table changed between two passes: the counts of a range of scores differ")
-    return sums
+def series_condition(keys: Sequence[str], key: Key) -> nw.Expr:
+    """Return whether a row belongs to a series."""
+    condition: nw.Expr = nw.lit(True)
+    for name, value in zip(keys, key, strict=True):
+        condition = condition & (nw.col(name).is_null() if value is None else nw.col(name) == value)
+    return condition
+
+
+def series_number(keys: Sequence[str], series: Sequence[Key]) -> nw.Expr:
+    """Return the place of a row's series in a list of all; a number can be joined on, null cannot."""
+    found: nw.Expr = nw.lit(0, nw.Int32)
+    for place, key in enumerate(series):
+        if place:
+            found = nw.when(series_condition(keys, key)).then(nw.lit(place, nw.Int32)).otherwise(found)
+    return found

@@ -79,6 +79,9 @@ def collect(frame: Frame) -> Mapping[str, list[Any]]:
     return result.to_dict(as_series=False)
 
 
-def counts_by_perfect_hash(frame: Frame) -> bool:
-    """Tell whether the engine counts faster by an unsigned 16-bit key than by a 32-bit one."""
+def is_duckdb(frame: Frame) -> bool:
+    """Tell whether DuckDB runs a query.
+
+    It counts faster by an unsigned 16-bit key, for which it takes an array, and ranks faster than it adds up in order.
+    """
     return frame.implementation.is_duckdb()

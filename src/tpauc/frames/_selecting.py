@@ -12,17 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tpauc._validation import check_class_counts
-from tpauc.frames._counting import (
-    BoolArray,
-    Border,
-    Counted,
-    Counts,
-    IntArray,
-    Key,
-    Need,
-    cut_full_cells,
-    sums_inside_cells,
-)
+from tpauc.frames._counting import BoolArray, Counted, Counts, IntArray, Key, cut_full_cells
+from tpauc.frames._inside import Border, Constants, Need, sums_inside_cells
 from tpauc.metrics.intervals import OperatingPoint
 from tpauc.metrics.large_sample import CellSums, PairSums
 from tpauc.region import Region, hard_mass
@@ -78,8 +69,11 @@ class Pairs:
             found = self.inside.get(int(self.counts.cells[place]))
             if found is None:  # one score alone: all tied
                 continue
-            for name in ("won", "tied", *(("w_squares", "v_squares", "w_last", "v_first") if squares else ())):
+            for name in ("won", "tied", *(("w_squares", "w_last", "v_first") if squares else ())):
                 getattr(inside, name)[place] = int(found[name])
+            if squares:
+                p, q = int(positives[place]), int(negatives[place])
+                inside.v_squares[place] = q * (2 * p) ** 2 - int(found["v_part"])
         return PairSums.of_cells(self.n_positive, self.n_negative, positives, negatives, inside)
 
     def operating_point(self, region: Region) -> OperatingPoint:
@@ -142,24 +136,20 @@ def add_up_pairs(
     else:
         raise RuntimeError(f"the scores are still crowded after {_MOST_CUTS} passes; spread or round them first")
     wanted = _wanted(counted, selections, point)
-    positive_borders, negative_borders, needs = [], [], []
+    positive_borders: list[Border] = []
+    negative_borders: list[Border] = []
+    needs: list[Need] = []
     for key, counts in counted.series.items():
         selection = selections[key]
         positive_borders += _borders(key, counts.cells, counts.positives, selection.positives, wanted[key])
         negative_borders += _borders(key, counts.cells, counts.negatives, selection.negatives, wanted[key])
         if point is not None:
-            needs += [
+            needs.extend(
                 Need(key, int(counts.cells[place]), _needed(counts, place, point))
                 for place in threshold_cells(counts, point)
-            ]
-    inside = sums_inside_cells(
-        counted,
-        wanted,
-        positive_borders=positive_borders,
-        negative_borders=negative_borders,
-        needs=needs,
-        squares=squares,
-    )
+            )
+    constants = Constants(positive_borders, negative_borders, needs)
+    inside = sums_inside_cells(counted, wanted, constants, squares=squares)
     single = counted.partition.single_values
     return {key: Pairs(counts, selections[key], inside[key], single) for key, counts in counted.series.items()}
 

@@ -9,10 +9,11 @@ from typing import Any
 import narwhals as nw
 
 from tpauc._validation import check_open_share
-from tpauc.frames._clusters import SERIES, with_influence
+from tpauc.frames._clusters import with_influence
 from tpauc.frames._columns import CLUSTER, LABEL, score_name
 from tpauc.frames._counting import count
 from tpauc.frames._engines import Frame, collect
+from tpauc.frames._inside import SERIES
 from tpauc.frames._selecting import add_up_pairs, check_classes, hard_selection
 from tpauc.frames.evaluating import columns_of
 from tpauc.metrics.intervals import Comparison
@@ -86,7 +87,6 @@ def _by_row(rows: Frame, sums: PairSums) -> float:
     between = nw.col("between") / float(sums.twice_pairs)
     found = collect(
         rows.select(LABEL, between.alias("between"), (between * between).alias("squares"))
-        .with_columns(nw.when(nw.col(LABEL) == 1).then(nw.lit(1)).otherwise(nw.lit(0)).alias(LABEL))
         .group_by(LABEL)
         .agg(nw.col("between").sum(), nw.col("squares").sum(), nw.len().alias("n"))
     )
@@ -101,7 +101,7 @@ def _by_cluster(rows: Frame, first: PairSums, second: PairSums) -> tuple[float, 
     """Return the variance of the difference by cluster, and the number of clusters."""
     positive_mean = (first.positive_total - second.positive_total) / first.n_positive
     negative_mean = (first.negative_total - second.negative_total) / first.n_negative
-    mean = nw.when(nw.col(LABEL) == 1).then(nw.lit(positive_mean)).otherwise(nw.lit(negative_mean))
+    mean = nw.when(nw.col(LABEL)).then(nw.lit(positive_mean)).otherwise(nw.lit(negative_mean))
     total = nw.col("total")
     found = collect(
         rows.select(CLUSTER, ((nw.col("between") - mean) / float(first.twice_pairs)).alias("total"))
