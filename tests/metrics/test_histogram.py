@@ -156,8 +156,9 @@ def test_torch_uses_the_same_bins():
     metric = TwoWayPartialAUC(0.5, 0.5, bins=1000)
     metric.update(torch.tensor(scores), torch.tensor(y))
     found = histogram_of(y, scores, 1000)
-    assert metric.positive_counts.tolist() == found.positives.tolist()
-    assert metric.negative_counts.tolist() == found.negatives.tolist()
+    assert metric.histogram == found
     bounds = found.bounds(alpha=0.5, beta=0.5)
     assert float(metric.compute()) == bounds.estimate
     assert metric.error_bound == bounds.error
+    with pytest.raises(ValueError, match="give it bins"):
+        _ = TwoWayPartialAUC(0.5, 0.5).histogram

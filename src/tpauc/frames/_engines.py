@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import narwhals as nw
@@ -70,13 +74,30 @@ def is_path(table: Any) -> bool:
     return is_list and len(table) > 0 and all(isinstance(path, str | os.PathLike) for path in table)
 
 
+_after_query: ContextVar[Callable[[float], None] | None] = ContextVar("after_query", default=None)
+
+
 def collect(frame: Frame) -> Mapping[str, list[Any]]:
     """Run a query and return its columns."""
+    start = time.monotonic()
     if frame.implementation.is_polars():
         result = frame.collect(engine="streaming")
     else:
         result = frame.collect(backend="pyarrow")  # PySpark warns if it goes through pandas 3
+    if (after := _after_query.get()) is not None:
+        after(time.monotonic() - start)
     return result.to_dict(as_series=False)
+
+
+@contextmanager
+def watched_queries(after: Callable[[int, float], None]) -> Iterator[None]:
+    """Call ``after`` with the number and the seconds of each query that is run in the context."""
+    numbers = itertools.count(1)
+    token = _after_query.set(lambda seconds: after(next(numbers), seconds))
+    try:
+        yield
+    finally:
+        _after_query.reset(token)
 
 
 def is_duckdb(frame: Frame) -> bool:
