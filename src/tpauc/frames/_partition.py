@@ -49,11 +49,14 @@ class Piece:
 
     def edge(self, place: float) -> float:
         """Return the score at a place in [0, cells], about."""
+        if not 0.0 < place < self.cells:
+            return self.low if place <= 0.0 else self.high
         low, high = self._end(self.low), self._end(self.high)
-        x = low + (high - low) * min(max(place / self.cells, 0.0), 1.0)
-        if self._wide:
-            return math.copysign(math.exp2(min(math.log2(abs(x)) * 2**_SQUARE_ROOTS, 1023.9)), x) if x else 0.0
-        return x / self._half
+        x = low + (high - low) * (place / self.cells)
+        if not self._wide:
+            return x / self._half
+        exponent = 2**_SQUARE_ROOTS * math.log2(abs(x)) if x else -math.inf
+        return math.copysign(math.exp2(exponent) if exponent < 1024.0 else math.inf, x)
 
     @property
     def _wide(self) -> bool:
@@ -147,5 +150,5 @@ def _first_edge(place: float) -> float:
 
 
 def _widened(score: float, direction: float) -> float:
-    """Move an edge outwards by more than the rounding errors of its calculation."""
+    """Move an edge outwards by more than the rounding errors of its calculation; it may become infinite."""
     return score + direction * (1e-12 * abs(score) + 1e-300)

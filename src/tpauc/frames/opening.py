@@ -232,7 +232,10 @@ def spark_session(memory: str | None = None) -> Any:
         return active
     builder = session.builder.appName("tpauc")
     if "SPARK_REMOTE" not in os.environ:
-        builder = builder.master(os.environ.get("SPARK_MASTER", "local[*]")).config("spark.ui.enabled", "false")
+        master = os.environ.get("SPARK_MASTER", "local[*]")
+        builder = builder.master(master).config("spark.ui.enabled", "false")
+        if master.startswith("local"):  # 200 partitions, the default, suit a cluster
+            builder = builder.config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
         if memory is not None:
             builder = builder.config("spark.driver.memory", memory.lower().removesuffix("b"))
     return builder.getOrCreate()
