@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit dist demo bench-speed bench-quality bench-overhead bench-images bench-recipes bench-boosting clean
+.PHONY: test lint types unit dist demo bench-speed bench-quality bench-overhead bench-images bench-recipes bench-boosting bench-frames clean
 
 test: lint types unit
 
@@ -50,6 +50,10 @@ bench-recipes: .venv/installed
 
 bench-boosting: .venv/installed
 	$(BIN)/python benchmarks/boosting_round.py
+
+# Writes 2 GB of made-up files; goes on where it was interrupted. ARGS=--quick ends within two minutes.
+bench-frames: .venv/installed
+	$(BIN)/python benchmarks/frames.py $(ARGS)
 
 # Peers live in an environment of their own: measured against, never depended on. torch first and pinned, as above;
 # the peers without their dependencies, most of which nothing here imports.

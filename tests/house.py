@@ -16,7 +16,7 @@ FLOORS = [
     {"_validation", "_files"},
     {"region"},
     {"metrics"},
-    {"losses", "samplers"},
+    {"frames", "losses", "samplers"},
     {"training"},
     {"classifiers"},
     {"reporting"},

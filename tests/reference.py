@@ -152,3 +152,26 @@ def most_exceeding(n, share, guarantee):
         if total > 1 - exact(guarantee):
             return r - 1 if r else None
     return n
+
+
+# ---------------------------------------------------------------------------------------------------- large samples
+
+
+def influences(positive_scores, negative_scores, k_positive, k_negative):
+    """Return U / k+ of each positive and V / k- of each negative as in DeLong's variance, by comparing all pairs."""
+
+    def losses(own, others, k_own, k_other, sign):
+        order = np.argsort(sign * own, kind="stable")
+        hard_own, hard_other = order[:k_own], np.sort(-sign * others)[:k_other] * -sign
+        won = [np.mean((sign * own[i] > sign * hard_other) + 0.5 * (own[i] == hard_other)) for i in hard_own]
+        values = np.zeros(own.size)
+        values[hard_own] = (max(won) - np.array(won)) / k_own
+        return values
+
+    positives = losses(positive_scores, negative_scores, k_positive, k_negative, 1.0)
+    return positives, losses(negative_scores, positive_scores, k_negative, k_positive, -1.0)
+
+
+def normal_variance(values):
+    """Return the variance of the sum of independent rows with these values."""
+    return values.size * np.var(values, ddof=1) if values.size > 1 else 0.0

@@ -20,6 +20,8 @@ EXTRAS_OF = {
     "__main__": {"cli"},
     "_validation": {"torch"},  # what is handed tensors
     "metrics.torchmetric": {"torch"},
+    "metrics.histogram": {"frames"},  # Parquet files
+    "frames": {"frames", "polars", "spark"},
     "losses": {"torch"},
     "samplers": {"torch"},
     "training": {"train"},

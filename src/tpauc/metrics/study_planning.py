@@ -37,7 +37,8 @@ from tpauc._validation import (
     check_positive,
     check_random_state,
 )
-from tpauc.metrics.intervals import compare_tpauc, tpauc_interval
+from tpauc.metrics.comparison import compare_tpauc
+from tpauc.metrics.intervals import tpauc_interval
 from tpauc.region import Region, hard_mass
 
 HARD_EXAMPLES_NEEDED = 5

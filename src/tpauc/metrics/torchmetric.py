@@ -45,6 +45,7 @@ from torchmetrics.utilities.distributed import gather_all_tensors
 
 from tpauc._validation import check_class_counts, check_count, check_logits_and_labels
 from tpauc.metrics.area import tie_credit
+from tpauc.metrics.histogram import Histogram
 from tpauc.region import Region
 
 
@@ -169,6 +170,13 @@ class TwoWayPartialAUC(Metric):
             return 0.0
         self.compute()
         return float(self._last_bound)
+
+    @property
+    def histogram(self) -> Histogram:
+        """The counts of this process as a :class:`tpauc.metrics.histogram.Histogram`; an error without ``bins``."""
+        if self.bins is None:
+            raise ValueError("the metric keeps scores, not a histogram; give it bins")
+        return Histogram.from_counts(self.positive_counts.cpu().numpy(), self.negative_counts.cpu().numpy())
 
     def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
         """Add a batch and return its own value, NaN if the region selects no example of a class in it.

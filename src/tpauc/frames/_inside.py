@@ -1,0 +1,224 @@
+"""The last pass: pairs inside the wanted cells, from the places of their positives.
+
+In a cell, let ``r`` be the rank of a positive's score among all rows (1 for the lowest, the lowest rank of equal
+scores), ``P`` the number of positives below it, and ``t`` the number of negatives of equal score. Then
+``r - 1 - P`` negatives are below it. There are two ways to these counts: group all rows by score and take cumulative
+sums, or take ranks of rows, which handle ties by themselves, and join the negatives with the positives' scores for
+``t``. Everything else is grouped by the scores of positives, which are few where events are rare.
+
+Of the negatives of a cell some are selected. With ``h`` selected positives of one score, ``H`` selected positives below
+them, and ``below`` and ``upto`` selected negatives below and not above them, sums over the ``m`` selected negatives are
+sums over scores of positives as well: a negative has twice ``v`` selected positives below it, ties counted half, and
+
+    sum of v^2 = m (2 H_all)^2 - sum over scores of (upto J - (upto - below) K),
+    J = (2 (H + h))^2 - (2 H)^2,    K = (2 H + h)^2 - (2 H)^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+
+from tpauc.frames._columns import LABEL, SCORE
+from tpauc.frames._counting import CELL, BoolArray, Counted, Key, in_any, one_if, series_number, wanted_spans
+from tpauc.frames._engines import Frame, collect, is_duckdb
+
+SERIES = "tpauc_series"
+_UNLIMITED = 2**62
+FEW_ROWS = 0.05  # share in wanted cells up to which DuckDB is faster by grouping, with one scan, than by ranking
+
+Sums = dict[str, Any]
+
+
+class Border(NamedTuple):
+    """How many examples of a class are left out at the lower end of a cell, and how many are selected above them."""
+
+    key: Key
+    cell: int
+    skipped: int
+    selected: int
+
+
+class Need(NamedTuple):
+    """How many negatives of its cell must be below a threshold."""
+
+    key: Key
+    cell: int
+    negatives: int
+
+
+class Constants(NamedTuple):
+    """What the last pass has to know of single cells."""
+
+    positive_borders: list[Border]
+    negative_borders: list[Border]
+    needs: list[Need]
+
+
+def sums_inside_cells(
+    counted: Counted, wanted: dict[Key, BoolArray], constants: Constants, *, squares: bool
+) -> dict[Key, dict[int, Sums]]:
+    """Make the last pass; return the sums of each series in each of its wanted cells.
+
+    The sums are ``won`` and ``tied`` pairs; with ``squares`` also ``w_squares``, ``w_last`` and ``v_first`` of
+    :class:`tpauc.metrics.large_sample.CellSums`, and ``v_part``, the sum over scores in the formula above; for the
+    cells in ``needs`` the lowest possible ``threshold`` and the positives and negatives below it.
+    """
+    spans = wanted_spans(counted, wanted)
+    if not spans:
+        return {key: {} for key in counted.series}
+    series = list(counted.series)
+    keys = [SERIES] if counted.columns.keys else []
+    rows = _rows_in(counted, spans, series)
+    ranking = is_duckdb(rows) and _share_of_rows(counted, wanted) > FEW_ROWS
+    positives = _scores_by_ranking(rows, keys) if ranking else _scores_by_grouping(rows, keys)
+    borders = constants.positive_borders, constants.negative_borders
+    p, below_p, below_q, tied_q = (nw.col(name) for name in ("p", "below_p", "below_q", "tied_q"))
+    selected = positives.with_columns(
+        *_selected(series, keys, "p", below_p + p, below_p, borders[0]),
+        *_selected(series, keys, "q", below_q + tied_q, below_q, borders[1]),
+        _constant(series, keys, [(n.key, n.cell, n.negatives) for n in constants.needs], _UNLIMITED).alias("need"),
+    )
+    terms, aggregates = _terms(squares=squares, point=bool(constants.needs))
+    by_cell = [*keys, CELL]
+    found = collect(
+        selected.select(*by_cell, *(term.alias(name) for name, term in terms.items()))
+        .group_by(*by_cell)
+        .agg(*aggregates)
+    )
+    return _checked_sums(counted, wanted, series, found)
+
+
+def _share_of_rows(counted: Counted, wanted: dict[Key, BoolArray]) -> float:
+    """Return the share of the rows that are in wanted cells."""
+    inside = sum(int((c.positives + c.negatives)[wanted[key]].sum()) for key, c in counted.series.items())
+    return inside / sum(int((c.positives + c.negatives).sum()) for c in counted.series.values())
+
+
+def _rows_in(counted: Counted, spans: list[tuple[float, float]], series: list[Key]) -> Frame:
+    """Return the rows of some ranges of scores, each with its series and its cell."""
+    rows = counted.rows().filter(in_any(spans))
+    # Engines differ in whether -0.0 comes before 0.0.
+    score = nw.when(nw.col(SCORE) == 0.0).then(nw.lit(0.0)).otherwise(nw.col(SCORE))
+    columns = [nw.col(LABEL), score.alias(SCORE), counted.partition.cell(nw.col(SCORE)).alias(CELL)]
+    if counted.columns.keys:
+        columns.append(series_number(counted.columns.keys, series).alias(SERIES))
+    return rows.select(*columns)
+
+
+def _scores_by_grouping(rows: Frame, keys: list[str]) -> Frame:
+    """Return each score of positives with the positives and the negatives below it and equal to it in its cell."""
+    by_cell = [*keys, CELL]
+    p, n = nw.col("p"), nw.col("n")
+    return (
+        rows.select(*by_cell, SCORE, one_if(LABEL).alias("positive"))
+        .group_by(*by_cell, SCORE)
+        .agg(nw.col("positive").count().cast(nw.Int64).alias("p"), nw.len().cast(nw.Int64).alias("n"))
+        .with_columns(
+            (p.cum_sum().over(*by_cell, order_by=SCORE).cast(nw.Int64) - p).alias("below_p"),
+            (n.cum_sum().over(*by_cell, order_by=SCORE).cast(nw.Int64) - n).alias("below"),
+        )
+        .filter(p > 0)
+        .with_columns((nw.col("below") - nw.col("below_p")).alias("below_q"), (n - p).alias("tied_q"))
+    )
+
+
+def _scores_by_ranking(rows: Frame, keys: list[str]) -> Frame:
+    """Return what :func:`_scores_by_grouping` returns; reads the rows three times and is faster for many rows."""
+    by_cell, by_score = [*keys, CELL], [*keys, SCORE]
+    rank, p = nw.col("rank"), nw.col("p")
+    ranked = (
+        rows.with_columns(nw.col(SCORE).rank(method="min").over(*by_cell).alias("rank"))
+        .filter(nw.col(LABEL))
+        .group_by(*by_cell, SCORE)
+        .agg(rank.min().cast(nw.Int64), nw.len().cast(nw.Int64).alias("p"))
+        .with_columns((p.cum_sum().over(*by_cell, order_by=SCORE).cast(nw.Int64) - p).alias("below_p"))
+        .with_columns((rank - 1 - nw.col("below_p")).alias("below_q"))
+    )
+    scores = rows.filter(nw.col(LABEL)).select(*by_score).unique()
+    tied = (
+        rows.filter(~nw.col(LABEL))
+        .select(*by_score)
+        .join(scores, on=by_score, how="inner")
+        .group_by(*by_score)
+        .agg(nw.len().cast(nw.Int64).alias("tied_q"))
+    )
+    return ranked.join(tied, on=by_score, how="left").with_columns(nw.col("tied_q").fill_null(0))
+
+
+def _terms(*, squares: bool, point: bool) -> tuple[dict[str, nw.Expr], list[nw.Expr]]:
+    """Return the terms of the sums for each score of positives, and how they are put together for a cell."""
+    p_below, p_upto, q_below, q_upto = (nw.col(name) for name in ("p_below", "p_upto", "q_below", "q_upto"))
+    h, tied = p_upto - p_below, q_upto - q_below
+    terms = {"n_positive": nw.col("p"), "won": h * q_below, "tied": h * tied}
+    added = list(terms)
+    aggregates = []
+    if squares:
+        w, v_tied = q_below + q_upto, p_below + p_upto
+        jump, half_jump = 4 * (p_upto * p_upto - p_below * p_below), v_tied * v_tied - 4 * p_below * p_below
+        first = nw.when(q_below == 0).then(h).otherwise(nw.lit(0, nw.Int64))
+        terms |= {
+            "w_squares": h * w * w,
+            "v_part": q_upto * jump - tied * half_jump,
+            "v_first": nw.when(q_upto == 0).then(2 * h).otherwise(first),
+        }
+        added += ["w_squares", "v_part", "v_first"]
+        terms |= {"w_last": nw.when(h > 0).then(w)}
+        aggregates.append(nw.col("w_last").max())
+    if point:
+        enough = nw.col("below_q") >= nw.col("need")
+        least = {"threshold": SCORE, "positives_below": "below_p", "negatives_below": "below_q"}
+        terms |= {name: nw.when(enough).then(nw.col(column)) for name, column in least.items()}
+        aggregates += [nw.col(name).min() for name in least]
+    return terms, [nw.col(name).sum().cast(nw.Int64) for name in added] + aggregates
+
+
+def _selected(
+    series: list[Key], keys: list[str], name: str, upto: nw.Expr, below: nw.Expr, borders: list[Border]
+) -> tuple[nw.Expr, nw.Expr]:
+    """Return how many selected examples of the cell are not above and how many are below a score."""
+    if borders:
+        skipped = _constant(series, keys, [(b.key, b.cell, b.skipped) for b in borders], 0)
+        selected = _constant(series, keys, [(b.key, b.cell, b.selected) for b in borders], _UNLIMITED)
+        upto, below = between(upto - skipped, selected), between(below - skipped, selected)
+    return upto.alias(f"{name}_upto"), below.alias(f"{name}_below")
+
+
+def between(value: nw.Expr, most: nw.Expr) -> nw.Expr:
+    """Return a whole number, 0 where it is less and ``most`` where it is more."""
+    at_most = nw.when(value < most).then(value).otherwise(most)
+    return nw.when(value > 0).then(at_most).otherwise(nw.lit(0, nw.Int64))
+
+
+def _constant(series: list[Key], keys: list[str], values: Sequence[tuple[Key, int, int]], default: int) -> nw.Expr:
+    """Return a number that some cells of some series have, and a default for all others."""
+    found: nw.Expr = nw.lit(default, nw.Int64)
+    for key, cell, value in values:
+        here = nw.col(CELL) == cell
+        if keys:
+            here = here & (nw.col(SERIES) == series.index(key))
+        found = nw.when(here).then(nw.lit(value, nw.Int64)).otherwise(found)
+    return found
+
+
+def _checked_sums(
+    counted: Counted, wanted: dict[Key, BoolArray], series: list[Key], found: Any
+) -> dict[Key, dict[int, Sums]]:
+    """Sort the sums by series and cell; every wanted cell must hold the rows that were counted in it."""
+    sums: dict[Key, dict[int, Sums]] = {key: {} for key in series}
+    for place, cell in enumerate(found[CELL]):
+        key = series[found[SERIES][place] if SERIES in found else 0]
+        sums[key][int(cell)] = {name: values[place] for name, values in found.items()}
+    for key, counts in counted.series.items():
+        for place in np.flatnonzero(wanted[key]).tolist():
+            cell, n_positive = int(counts.cells[place]), int(counts.positives[place])
+            if cell in counted.partition.single_values:
+                continue
+            inside = sums[key].get(cell)
+            n_pairs = n_positive * int(counts.negatives[place])
+            if inside is None or inside["n_positive"] != n_positive or inside["won"] + inside["tied"] > n_pairs:
+                raise RuntimeError("the table changed between two passes: the counts of a range of scores differ")
+    return sums

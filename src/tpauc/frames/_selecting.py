@@ -1,0 +1,202 @@
+"""Which examples of a series are selected, and the sums over their pairs.
+
+Examples are numbered from the lowest score up. A region selects a range of numbers of each class: TPAUC the positives
+from 0 to ``k+`` and the negatives from ``n- - k-`` to ``n-``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tpauc._validation import check_class_counts
+from tpauc.frames._counting import BoolArray, Counted, Counts, IntArray, Key, cut_full_cells
+from tpauc.frames._inside import Border, Constants, Need, sums_inside_cells
+from tpauc.metrics.histogram import ThresholdRates
+from tpauc.metrics.large_sample import CellSums, PairSums
+from tpauc.region import Region, hard_mass
+
+_MOST_CUTS = 40  # six are enough for any distribution in one piece
+
+
+class Numbers(NamedTuple):
+    """A range of examples of one class, numbered from the lowest score up."""
+
+    start: int
+    stop: int
+
+
+class Selection(NamedTuple):
+    """The selected positives and negatives of a series."""
+
+    positives: Numbers
+    negatives: Numbers
+
+
+@dataclass
+class Pairs:
+    """The counts of a series and what the passes found in its cells."""
+
+    counts: Counts
+    selection: Selection
+    inside: dict[int, dict[str, Any]] = field(default_factory=dict)
+    single_values: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def n_positive(self) -> int:
+        """Number of positives."""
+        return int(self.counts.positives.sum())
+
+    @property
+    def n_negative(self) -> int:
+        """Number of negatives."""
+        return int(self.counts.negatives.sum())
+
+    def selected(self) -> tuple[IntArray, IntArray]:
+        """Return the selected positives and negatives in each cell."""
+        return (
+            _selected(self.counts.positives, self.selection.positives),
+            _selected(self.counts.negatives, self.selection.negatives),
+        )
+
+    def sums(self, *, squares: bool) -> PairSums:
+        """Return the sums over all selected pairs; without ``squares`` only ``won`` and ``tied`` are meant."""
+        positives, negatives = self.selected()
+        inside = CellSums.all_tied(positives, negatives)
+        for place in np.flatnonzero((positives > 0) & (negatives > 0)):
+            found = self.inside.get(int(self.counts.cells[place]))
+            if found is None:  # one score alone: all tied
+                continue
+            for name in ("won", "tied", *(("w_squares", "w_last", "v_first") if squares else ())):
+                getattr(inside, name)[place] = int(found[name])
+            if squares:
+                p, q = int(positives[place]), int(negatives[place])
+                inside.v_squares[place] = q * (2 * p) ** 2 - int(found["v_part"])
+        return PairSums.of_cells(self.n_positive, self.n_negative, positives, negatives, inside)
+
+    def operating_point(self, region: Region) -> ThresholdRates:
+        """Return what :func:`tpauc.operating_point` returns."""
+        found = None
+        for place in threshold_cells(self.counts, region):
+            cell = int(self.counts.cells[place])
+            if cell in self.single_values:
+                # All its scores are equal: it is a candidate only if none of its negatives has to be below.
+                if _needed(self.counts, place, region) <= 0:
+                    found = place, self.single_values[cell], 0, 0
+            elif self.inside[cell]["threshold"] is not None:
+                inside = self.inside[cell]
+                found = place, inside["threshold"], int(inside["positives_below"]), int(inside["negatives_below"])
+            if found is not None:
+                break
+        if found is None:
+            missed, alarms, threshold = self.n_positive, 0, float("inf")
+        else:
+            place, threshold, positives_below, negatives_below = found
+            missed = int(self.counts.positives[:place].sum()) + positives_below
+            alarms = int(self.counts.negatives[place:].sum()) - negatives_below
+        return ThresholdRates(
+            threshold=float(threshold),
+            tpr=(self.n_positive - missed) / self.n_positive,
+            fpr=alarms / self.n_negative,
+            feasible=missed <= hard_mass(self.n_positive, region.alpha),
+        )
+
+
+def hard_selection(counts: Counts, region: Region, *, beyond: float = 0.0) -> Selection:
+    """Return the hard examples of a region, without the share ``beyond`` of highest negatives."""
+    n_positive, n_negative = int(counts.positives.sum()), int(counts.negatives.sum())
+    k_positive, k_negative = region.hard_positives(n_positive), region.hard_negatives(n_negative)
+    first = hard_mass(n_negative, beyond)
+    if first == k_negative:
+        raise ValueError(
+            f"no negative lies between min_fpr={beyond} and beta={region.beta}: there are only {n_negative} negatives"
+        )
+    return Selection(Numbers(0, k_positive), Numbers(n_negative - k_negative, n_negative - first))
+
+
+def check_classes(counted: Counted, label: str, names: dict[Key, str]) -> None:
+    """Raise if a series lacks a class."""
+    for key, counts in counted.series.items():
+        where = f" where {names[key]}" if names[key] else ""
+        check_class_counts(int(counts.positives.sum()), int(counts.negatives.sum()), f"label={label!r}{where}")
+
+
+def add_up_pairs(
+    counted: Counted, selections: dict[Key, Selection], *, squares: bool, point: Region | None = None
+) -> dict[Key, Pairs]:
+    """Cut full cells, make the last pass, and return the pairs of each series.
+
+    With ``point`` the cells of the operating point are looked at as well.
+    """
+    for _ in range(_MOST_CUTS):
+        if not cut_full_cells(counted, _wanted(counted, selections, point)):
+            break
+    else:
+        raise RuntimeError(f"the scores are still crowded after {_MOST_CUTS} passes; spread or round them first")
+    wanted = _wanted(counted, selections, point)
+    positive_borders: list[Border] = []
+    negative_borders: list[Border] = []
+    needs: list[Need] = []
+    for key, counts in counted.series.items():
+        selection = selections[key]
+        positive_borders += _borders(key, counts.cells, counts.positives, selection.positives, wanted[key])
+        negative_borders += _borders(key, counts.cells, counts.negatives, selection.negatives, wanted[key])
+        if point is not None:
+            needs.extend(
+                Need(key, int(counts.cells[place]), _needed(counts, place, point))
+                for place in threshold_cells(counts, point)
+            )
+    constants = Constants(positive_borders, negative_borders, needs)
+    inside = sums_inside_cells(counted, wanted, constants, squares=squares)
+    single = counted.partition.single_values
+    return {key: Pairs(counts, selections[key], inside[key], single) for key, counts in counted.series.items()}
+
+
+def threshold_cells(counts: Counts, region: Region) -> list[int]:
+    """Return the places of the cells in which the lowest threshold with ``FPR <= beta`` may be, lowest first.
+
+    The first cell from which the alarms are too many may hold positives above the negative that is one too many;
+    the next higher cell with positives holds the threshold otherwise.
+    """
+    alarms = np.cumsum(counts.negatives[::-1])[::-1]
+    too_many = np.flatnonzero(alarms > hard_mass(int(counts.negatives.sum()), region.beta))
+    last = int(too_many[-1]) if too_many.size else -1
+    places = [last] if last >= 0 and counts.positives[last] > 0 else []
+    above = np.flatnonzero(counts.positives[last + 1 :] > 0)
+    return places + ([last + 1 + int(above[0])] if above.size else [])
+
+
+def _needed(counts: Counts, place: int, region: Region) -> int:
+    """Return how many negatives of a cell must be below a threshold in it."""
+    alarms = int(counts.negatives[place:].sum())
+    return max(alarms - hard_mass(int(counts.negatives.sum()), region.beta), 0)
+
+
+def _wanted(counted: Counted, selections: dict[Key, Selection], point: Region | None) -> dict[Key, BoolArray]:
+    wanted = {}
+    for key, counts in counted.series.items():
+        positives, negatives = Pairs(counts, selections[key]).selected()
+        mask = (positives > 0) & (negatives > 0)
+        if point is not None:
+            mask[threshold_cells(counts, point)] = True
+        wanted[key] = mask
+    return wanted
+
+
+def _before(values: IntArray) -> IntArray:
+    return np.cumsum(values) - values
+
+
+def _selected(values: IntArray, numbers: Numbers) -> IntArray:
+    before = _before(values)
+    return np.clip(numbers.stop - before, 0, values) - np.clip(numbers.start - before, 0, values)
+
+
+def _borders(key: Key, cells: IntArray, values: IntArray, numbers: Numbers, wanted: BoolArray) -> list[Border]:
+    """Return the wanted cells of which some examples of a class are selected and some are not."""
+    selected = _selected(values, numbers)
+    skipped = np.clip(numbers.start - _before(values), 0, values)
+    places = np.flatnonzero(wanted & (selected > 0) & (selected < values))
+    return [Border(key, int(cells[i]), int(skipped[i]), int(selected[i])) for i in places]

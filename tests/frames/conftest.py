@@ -1,0 +1,69 @@
+"""The engines that tables are tested on."""
+
+import shutil
+import subprocess
+from importlib.util import find_spec
+
+import pytest
+
+if not all(find_spec(package) for package in ("duckdb", "narwhals", "polars")):
+    collect_ignore_glob = ["test_*.py"]  # the extra frames is not installed
+
+
+def on_duckdb(table):
+    import duckdb
+
+    return duckdb.connect().from_arrow(table)
+
+
+def on_polars(table):
+    return pytest.importorskip("polars").DataFrame(table).lazy()
+
+
+def on_ibis(table):
+    return pytest.importorskip("ibis", reason="needs ibis-framework[duckdb]").memtable(table)
+
+
+EMBEDDED = {"duckdb": on_duckdb, "polars": on_polars, "ibis": on_ibis}
+
+
+def java_works():
+    """Tell whether there is a Java to run Spark on."""
+    return bool(shutil.which("java")) and subprocess.run(["java", "-version"], capture_output=True).returncode == 0
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """Return a local Spark session, started once; skipped without PySpark or Java."""
+    sql = pytest.importorskip("pyspark.sql", reason="needs the extra spark")
+    if not java_works():
+        pytest.skip("needs Java 17, for example openjdk-17-jre-headless")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.log.level": "OFF",
+    }
+    builder = sql.SparkSession.builder.master("local[2]").appName("tpauc tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(params=EMBEDDED)
+def on_embedded(request):
+    """Return a function that puts a pyarrow table on an embedded engine, one after the other."""
+    return EMBEDDED[request.param]
+
+
+@pytest.fixture(params=[*EMBEDDED, "spark"])
+def on_engine(request):
+    """Return a function that puts a pyarrow table on an engine, one after the other; Spark takes seconds a query."""
+    if request.param == "spark":
+        return request.getfixturevalue("spark").createDataFrame
+    return EMBEDDED[request.param]

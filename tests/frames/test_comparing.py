@@ -1,0 +1,51 @@
+"""The paired comparison of two score columns equals the NumPy function."""
+
+import numpy as np
+import pyarrow
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from large_sample_reference import comparison_by_pairs
+from scored_samples import SHARE, samples
+from tpauc import frames
+from tpauc.frames import _counting
+
+
+def assert_equal(found, expected):
+    for name in ("difference", "low", "high", "p_value"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=0, abs=1e-12), name
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    sample=samples(n_models=2),
+    alpha=SHARE,
+    beta=SHARE,
+    shift=st.sampled_from([0.0, 3.0, -3.0]),
+    most=st.sampled_from([1, 10**6]),
+)
+def test_comparisons_equal_numpy(on_embedded, monkeypatch, sample, alpha, beta, shift, most):
+    monkeypatch.setattr(_counting, "MOST_ROWS", most)
+    y, first, second = sample
+    second = second + shift * y  # perfect and reversed models as well
+    table = on_embedded(pyarrow.table({"y": y, "s": first, "t": second}))
+    found = frames.compare(table, label="y", score=("s", "t"), alpha=alpha, beta=beta)
+    assert_equal(found, comparison_by_pairs(y, first, second, alpha=alpha, beta=beta))
+
+
+def test_comparisons_on_spark(spark):
+    generator = np.random.default_rng(0)
+    y = generator.random(300) < 0.4
+    first = np.round(generator.normal(size=300) + y, 1)
+    second = first + generator.normal(size=300)
+    table = spark.createDataFrame(pyarrow.table({"y": y, "s": first, "t": second}))
+    found = frames.compare(table, label="y", score=("s", "t"), alpha=0.5, beta=0.5)
+    assert_equal(found, comparison_by_pairs(y, first, second, alpha=0.5, beta=0.5))
+
+
+@pytest.mark.parametrize("score", ["s", ["s"], ["s", "s", "s"]])
+def test_two_columns_are_compared(score):
+    table = pyarrow.table({"y": [0, 1], "s": [0.1, 0.2]})
+    with pytest.raises(ValueError, match="score must name two columns"):
+        frames.compare(table, label="y", score=score, alpha=1.0, beta=1.0)

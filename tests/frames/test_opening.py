@@ -1,0 +1,155 @@
+"""Files of Parquet and CSV, alone, by globs and in folders, on every engine that reads files."""
+
+import gzip
+import shutil
+
+import numpy as np
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import tpauc
+from tpauc import frames
+from tpauc.frames.opening import find_files
+
+REGION = {"alpha": 0.5, "beta": 0.4}
+COLUMNS = {"label": "y", "scores": ["s"]}
+
+
+@pytest.fixture
+def arrays():
+    generator = np.random.default_rng(0)
+    y = generator.random(600) < 0.4
+    return y, np.round(generator.normal(size=600) + y, 2)
+
+
+@pytest.fixture
+def folder(tmp_path, arrays):
+    """Return a folder with three files of each format, Parquet in a folder inside it."""
+    y, scores = arrays
+    (tmp_path / "parquet" / "day=1").mkdir(parents=True)
+    (tmp_path / "csv").mkdir()
+    for part in range(3):
+        table = pyarrow.table({"y": y[part::3].astype(np.int8), "s": scores[part::3], "site": ["x"] * 200})
+        name = f"day=1/{part}.parquet" if part else "0.parquet"
+        pyarrow.parquet.write_table(table, tmp_path / "parquet" / name)
+        pyarrow.csv.write_csv(table, tmp_path / "csv" / f"{part}.csv")
+    with open(tmp_path / "csv" / "2.csv", "rb") as plain, gzip.open(tmp_path / "csv" / "2.csv.gz", "wb") as packed:
+        shutil.copyfileobj(plain, packed)
+    (tmp_path / "csv" / "2.csv").unlink()
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_files_are_read_by_duckdb(folder, arrays, kind, monkeypatch):
+    monkeypatch.chdir(folder)
+    expected = tpauc.tpauc_score(*arrays, **REGION)
+    files = sorted(str(file) for file in (folder / kind).rglob("*.*") if file.is_file())
+    for paths in (folder / kind, f"{kind}/**/*.*", files, [files[0], f"{kind}/**/[12].*"]):
+        assert frames.tpauc_score(paths, label="y", score="s", **REGION) == expected
+    assert not list(folder.glob(".tmp")), "DuckDB's temporary files belong elsewhere"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_files_are_read_by_polars_and_spark(folder, arrays, kind, request):
+    expected = tpauc.operating_point(*arrays, **REGION)
+    for engine in ("polars", "spark"):
+        if engine == "spark":
+            request.getfixturevalue("spark")
+        table = frames.open_files(folder / kind, **COLUMNS, engine=engine)
+        (found,) = frames.evaluate(table, label="y", score="s", **REGION)
+        assert vars(found.point) == {name: getattr(expected, name) for name in vars(found.point)}
+
+
+def test_settings_of_duckdb_hold(folder):
+    relation = frames.open_files(folder / "parquet", **COLUMNS, memory="200MB", threads=1)
+    assert len(relation) == 600
+    with pytest.raises(ValueError, match="DuckDB does not accept memory='much'"):
+        frames.open_files(folder / "parquet", **COLUMNS, memory="much")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_labels_and_numbers_in_text(tmp_path, engine):
+    path = tmp_path / "a.csv"
+    path.write_text('y;s;extra\nTrue;0.1;"a;b"\nfalse;1e-3;\ntrue; 2 ;\nFALSE;-1;\n')
+    table = frames.open_files(path, **COLUMNS, engine=engine)
+    assert frames.auc_score(table, label="y", score="s") == 1.0
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_text_labels_of_csv_need_the_positive_one(tmp_path, engine):
+    path = tmp_path / "a.csv"
+    path.write_text("y,s\nfraud,0.9\nok,0.1\nfraud,0.2\n")
+    table = frames.open_files(path, **COLUMNS, pos_label="fraud", engine=engine)
+    assert frames.auc_score(table, label="y", score="s", pos_label="fraud") == 1.0
+    table = frames.open_files(path, **COLUMNS, engine=engine)
+    with pytest.raises(ValueError, match=r"label='y' must hold only 0/1 or only -1/1, found .* 3 with other values"):
+        frames.auc_score(table, label="y", score="s")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_text_among_the_scores_of_csv_is_counted(tmp_path, engine):
+    path = tmp_path / "a.csv"
+    path.write_text("y,s\n1,0.9\n0,high\n1,\n0,low\n1,inf\n")
+    table = frames.open_files(path, **COLUMNS, engine=engine)
+    with pytest.raises(ValueError, match="score='s' must be finite, found 1 null and 2 NaN and 1 infinite values"):
+        frames.auc_score(table, label="y", score="s")
+
+
+OTHER_SCHEMAS = {
+    "type": ({"y": [0, 1], "s": ["a", "b"]}, "column 's' is string, not double"),
+    "missing": ({"y": [0, 1]}, "column 's' is missing, not double"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_SCHEMAS)
+def test_a_parquet_file_with_another_schema_is_named(folder, name):
+    columns, message = OTHER_SCHEMAS[name]
+    table = pyarrow.table(
+        {"y": pyarrow.array(columns["y"], pyarrow.int8())} | {k: v for k, v in columns.items() if k != "y"}
+    )
+    pyarrow.parquet.write_table(table, folder / "parquet" / "odd.parquet")
+    with pytest.raises(ValueError, match=rf"odd.parquet has another schema than .*0.parquet: {message}"):
+        frames.auc_score(folder / "parquet", label="y", score="s")
+
+
+def test_a_csv_file_with_another_header_is_named(folder):
+    (folder / "csv" / "odd.csv").write_text("s,y,site\n0.5,1,x\n")
+    with pytest.raises(ValueError, match=r"odd.csv has another header than .*0.csv"):
+        frames.auc_score(folder / "csv", label="y", score="s")
+
+
+def test_a_file_that_is_no_parquet_is_named(folder):
+    (folder / "parquet" / "bad.parquet").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"bad.parquet cannot be read as Parquet"):
+        frames.auc_score(folder / "parquet", label="y", score="s")
+
+
+def test_paths_are_checked(folder, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        find_files(tmp_path / "nothing.csv")
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        find_files(str(tmp_path / "*.json"))
+    with pytest.raises(FileNotFoundError, match="has no file that ends in"):
+        find_files(tmp_path / "empty")
+    with pytest.raises(ValueError, match="all Parquet or all CSV"):
+        frames.open_files(folder, **COLUMNS)
+    with pytest.raises(ValueError, match=r"must end in .parquet, .csv or .csv.gz"):
+        frames.open_files(__file__, **COLUMNS)
+    with pytest.raises(ValueError, match="at least one file"):
+        find_files([])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "dask"}, "engine must be one of"),
+        ({"engine": "polars", "memory": "1GB"}, "memory cannot be limited"),
+        ({"engine": "spark", "threads": 2}, "threads is a setting of engine='duckdb'"),
+    ],
+)
+def test_options_are_checked(folder, options, message):
+    with pytest.raises(ValueError, match=message):
+        frames.open_files(folder / "csv", **COLUMNS, **options)
