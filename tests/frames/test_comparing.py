@@ -34,10 +34,21 @@ def test_comparisons_equal_numpy(on_embedded, monkeypatch, sample, alpha, beta, 
     assert_equal(found, comparison_by_pairs(y, first, second, alpha=alpha, beta=beta))
 
 
+def test_the_two_zeros_are_equal(on_embedded):
+    y = np.arange(40) % 3 == 0
+    first = np.where(np.arange(40) % 2, -0.0, 0.0)
+    first[:12] = np.linspace(-1.0, 1.0, 12)
+    second = np.where(np.arange(40) % 4, 0.0, -0.0) + np.where(np.arange(40) > 30, 0.5, 0.0)
+    table = on_embedded(pyarrow.table({"y": y, "s": first, "t": second}))
+    found = frames.compare(table, label="y", score=("s", "t"), alpha=0.9, beta=0.8)
+    assert_equal(found, large_sample_difference(y, first, second, Region(0.9, 0.8)))
+
+
 def test_comparisons_on_spark(spark):
     generator = np.random.default_rng(0)
     y = generator.random(300) < 0.4
     first = np.round(generator.normal(size=300) + y, 1)
+    first[:20] = np.where(np.arange(20) % 2, -0.0, 0.0)
     second = first + generator.normal(size=300)
     table = spark.createDataFrame(pyarrow.table({"y": y, "s": first, "t": second}))
     found = frames.compare(table, label="y", score=("s", "t"), alpha=0.5, beta=0.5)

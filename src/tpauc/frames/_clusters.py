@@ -22,7 +22,7 @@ import narwhals as nw
 from tpauc.frames._columns import CLUSTER, LABEL, SCORE, score_name
 from tpauc.frames._counting import CELL, Counted, Key, exact_range, one_if, series_number
 from tpauc.frames._engines import Frame, collect
-from tpauc.frames._inside import SERIES, between
+from tpauc.frames._inside import SERIES, between, one_zero
 from tpauc.frames._selecting import Pairs
 from tpauc.metrics.large_sample import PairSums
 
@@ -50,6 +50,7 @@ def with_influence(
     overlap = _overlap(counted, keys, pairs)
     if overlap is None:
         return rows.with_columns(nw.lit(0, nw.Int64).alias(name))
+    rows = rows.with_columns(one_zero(nw.col(score)).alias(score))
     start, stop = overlap
     low, high = exact_range(counted, start, stop)
     table = _influence_table(counted, rows, score, (low, high), start, keys, sums)

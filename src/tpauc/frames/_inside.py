@@ -101,12 +101,15 @@ def _share_of_rows(counted: Counted, wanted: dict[Key, BoolArray]) -> float:
 def _rows_in(counted: Counted, spans: list[tuple[float, float]], series: list[Key]) -> Frame:
     """Return the rows of some ranges of scores, each with its series and its cell."""
     rows = counted.rows().filter(in_any(spans))
-    # Engines differ in whether -0.0 comes before 0.0.
-    score = nw.when(nw.col(SCORE) == 0.0).then(nw.lit(0.0)).otherwise(nw.col(SCORE))
-    columns = [nw.col(LABEL), score.alias(SCORE), counted.partition.cell(nw.col(SCORE)).alias(CELL)]
+    columns = [nw.col(LABEL), one_zero(nw.col(SCORE)).alias(SCORE), counted.partition.cell(nw.col(SCORE)).alias(CELL)]
     if counted.columns.keys:
         columns.append(series_number(counted.columns.keys, series).alias(SERIES))
     return rows.select(*columns)
+
+
+def one_zero(score: nw.Expr) -> nw.Expr:
+    """Return a score with 0.0 in place of -0.0; engines differ in how they order, group and join the two."""
+    return nw.when(score == 0.0).then(nw.lit(0.0)).otherwise(score)
 
 
 def _scores_by_grouping(rows: Frame, keys: list[str]) -> Frame:
