@@ -76,8 +76,8 @@ class GuaranteedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEst
     threshold_ : float
         Of the score of the positive class: `predict` says positive from it on. It may be changed after `fit`.
     operating_point_ : OperatingPoint
-        The threshold with its rates on the held-out rows. The promised rate holds on new data; the other one is
-        judged on rows that did not decide the threshold.
+        The threshold with its rates on the held-out rows. With a guarantee one class alone decides the threshold, so
+        the rate of the other class and its interval are as good as on new rows.
     n_features_in_, feature_names_in_
         As the estimator has them.
 

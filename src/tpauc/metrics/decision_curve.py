@@ -20,7 +20,7 @@ from tpauc._validation import FloatArray, check_open_share, check_scores
 from tpauc.metrics._proportions import scored_rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DecisionCurve:
     """Net benefit over threshold probabilities; what :func:`net_benefit` returns.
 

@@ -172,7 +172,8 @@ def operating_point(
     beta)`` negatives may be false alarms and ``floor(n+ * alpha)`` positives may be missed; both numbers may be 0.
 
     The intervals are right for a threshold that was picked on other rows (:func:`evaluate_threshold`); on the rows it
-    was picked on they are too favourable. Only ``guarantee`` allows for the picking.
+    was picked on they are too favourable. Only ``guarantee`` allows for the picking: one class alone decides the
+    threshold, its rate is promised, and the interval of the other class's rate is right.
 
     Parameters
     ----------

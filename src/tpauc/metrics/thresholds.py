@@ -103,8 +103,10 @@ def pick_threshold(rows: ScoredRows, rule: ThresholdRule, region: Region, preval
     """Return the threshold that a rule picks; infinity if no row may raise an alarm."""
     if rule.guarantee is not None:
         return _promised(rows, rule.name, rule.guarantee, region)
-    if rule.name == MAX_TPR and rows.weight is None:
-        return _highest_tpr(rows, region.beta)
+    if rows.weight is None and rule.name in (MAX_TPR, MIN_FPR):
+        positives, negatives = rows.scores[rows.positive], rows.scores[~rows.positive]
+        pick = _highest_tpr if rule.name == MAX_TPR else _lowest_fpr
+        return pick(positives, negatives, region)
     return _best_candidate(rows, rule, region, prevalence)
 
 
@@ -113,13 +115,23 @@ def allowed_mass(total: float, share: float, counts_alike: bool) -> float:
     return hard_mass(total, share) if counts_alike else total * min(share * (1.0 + _ROUNDING), 1.0)
 
 
-def _highest_tpr(rows: ScoredRows, beta: float) -> float:
+def _highest_tpr(positives: FloatArray, negatives: FloatArray, region: Region) -> float:
     """Return the threshold of "max_tpr" in O(n): the lowest positive above all negatives that may not alarm."""
-    caught, negatives = rows.scores[rows.positive], rows.scores[~rows.positive]
-    false_alarms_allowed = hard_mass(negatives.size, beta)
+    caught = positives
+    false_alarms_allowed = hard_mass(negatives.size, region.beta)
     if false_alarms_allowed < negatives.size:
         first_too_many = negatives.size - 1 - false_alarms_allowed
-        caught = caught[caught > np.partition(negatives, first_too_many)[first_too_many]]
+        caught = positives[positives > np.partition(negatives, first_too_many)[first_too_many]]
+    return float(caught.min()) if caught.size else math.inf
+
+
+def _lowest_fpr(positives: FloatArray, negatives: FloatArray, region: Region) -> float:
+    """Return the threshold of "min_fpr" in O(n): the lowest positive above all negatives that need not alarm."""
+    misses_allowed = hard_mass(positives.size, region.alpha)
+    quiet = negatives
+    if misses_allowed < positives.size:
+        quiet = negatives[negatives < np.partition(positives, misses_allowed)[misses_allowed]]
+    caught = positives[positives > quiet.max()] if quiet.size else positives
     return float(caught.min()) if caught.size else math.inf
 
 
