@@ -41,7 +41,7 @@ def test_the_two_zeros_are_equal(on_embedded):
     second = np.where(np.arange(40) % 4, 0.0, -0.0) + np.where(np.arange(40) > 30, 0.5, 0.0)
     table = on_embedded(pyarrow.table({"y": y, "s": first, "t": second}))
     found = frames.compare(table, label="y", score=("s", "t"), alpha=0.9, beta=0.8)
-    assert_equal(found, large_sample_difference(y, first, second, Region(0.9, 0.8)))
+    assert_equal(found, comparison_by_pairs(y, first, second, alpha=0.9, beta=0.8))
 
 
 def test_comparisons_on_spark(spark):
