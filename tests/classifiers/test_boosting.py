@@ -602,3 +602,9 @@ def test_weights_weigh_rows():
     agreement = np.corrcoef([model.decision_function(X[TEST]) for model in (weighted, repeated, plain)])[0]
     assert agreement[1] > agreement[2]
     assert weighted.offset_ == pytest.approx(repeated.offset_)
+
+
+def test_small_tables_are_boosted_by_one_thread():
+    assert TPAUCBooster()._threads(999_999) == 1
+    assert TPAUCBooster()._threads(1_000_000) == 0  # LightGBM's choice
+    assert TPAUCBooster(n_jobs=3)._threads(10) == 3

@@ -33,6 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from tpauc._validation import BoolArray, check_class_sizes, check_scores
 from tpauc.classifiers.base import TrainingData, class_counts, nonempty_region
 from tpauc.classifiers.folds import copies, fold_groups, rows_to_hold_out, stratified_folds
+from tpauc.classifiers.progress import steps
 from tpauc.metrics.area import area_in_region
 from tpauc.region import Region
 
@@ -140,7 +141,7 @@ class CandidatesByFolds:
         group, n_folds = fold_groups(data.X, positive, n_folds, groups=data.groups, stacklevel=3)
         fold = stratified_folds(positive, group, n_folds, random, data.weight)
         by_candidate: list[Array] = []
-        for number in range(n_folds):
+        for number in steps("folds", range(n_folds), n_folds):
             held = fold == number
             rows, scaler = self.scaling.scaled(data.take(~held))
             candidates = self.trainer.train(rows, random)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from tpauc._validation import (
 from tpauc.classifiers._candidates import CandidatesByFolds, Fitted, Scaling, SingleTraining, Strategy, Trainer
 from tpauc.classifiers.base import RegionClassifier, positive_class
 from tpauc.classifiers.linear.directions import LinearDirections, LinearSettings, LinearTrainer
+from tpauc.classifiers.progress import limited_threads
 from tpauc.classifiers.training_methods import CROSS_ENTROPIES, LOSSES, METHODS, MODELS, REGION
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
@@ -194,7 +196,9 @@ class TPAUCClassifier(RegionClassifier):
                 "rows; leave it out"
             )
         data, region, random = self._start_fit(X, y, sample_weight, groups, region)
-        found = self._strategy(region).fit(data, region, random)
+        strategy = self._strategy(region)
+        with limited_threads(data.X.shape[1]) if self._is_linear() else nullcontext():
+            found = strategy.fit(data, region, random)
         self._keep(found)
         if found.out_of_fold_scores is not None:
             self._keep_out_of_fold(found.out_of_fold_scores, data)

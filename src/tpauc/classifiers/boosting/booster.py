@@ -33,6 +33,7 @@ Array = npt.NDArray[Any]
 
 # Rounds of log-loss after which there is a candidate; the next ones are each twice the last but one.
 _CANDIDATE_ROUNDS = (10, 20, 30, 50, 75, 100, 150)
+_VALUES_WORTH_THREADS = 1_000_000  # rows times features
 _LEAST_ROUNDS = 100  # of log-loss; it ends when twice the rounds of the best candidate brought nothing better
 _STANDARD_ERRORS = 0.5  # a candidate that far below the best has 1/e of its weight
 
@@ -69,7 +70,8 @@ class TPAUCBooster(RegionClassifier):
     calibrate : bool, default=False
         Fit `predict_proba` to the out-of-fold scores, as in `TPAUCClassifier`.
     n_jobs : int or None, default=None
-        Threads; -1 is one per core, None leaves the number to LightGBM.
+        Threads; -1 is one per core. None is one thread for a table of fewer than a million values, whose threads would
+        mostly wait for each other, and LightGBM's choice for larger ones. The trees are the same.
     random_state : int, RandomState or None, default=None
         Decides folds, and the rows and features that a tree sees.
 
@@ -194,9 +196,9 @@ class TPAUCBooster(RegionClassifier):
             check_count(self.n_jobs, "n_jobs, unless None or -1 for all cores,")
         return Region(self.alpha, self.beta)
 
-    def _threads(self) -> int:
+    def _threads(self, n_values: int) -> int:
         if self.n_jobs is None:
-            return 0  # LightGBM's own choice
+            return 1 if n_values < _VALUES_WORTH_THREADS else 0  # 0 is LightGBM's own choice
         return int(joblib.cpu_count()) if self.n_jobs == -1 else self.n_jobs
 
     def _folds(self, data: TrainingData, random: np.random.Generator) -> Array:
@@ -224,7 +226,7 @@ class TPAUCBooster(RegionClassifier):
             "bagging_freq": 1,
             "feature_fraction": self.colsample,
             "feature_pre_filter": False,  # the bins do not depend on the size of leaves
-            "num_threads": self._threads(),
+            "num_threads": self._threads(data.X.size),
             "deterministic": True,
             "force_col_wise": True,
             "verbosity": -1,

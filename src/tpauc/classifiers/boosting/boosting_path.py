@@ -22,6 +22,7 @@ from tpauc._validation import BoolArray, import_extra
 from tpauc.classifiers._candidates import FoldTPAUC, validate_folds
 from tpauc.classifiers.base import TrainingData
 from tpauc.classifiers.boosting.objective import SOFTNESS, region_gradient
+from tpauc.classifiers.progress import steps
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]
@@ -63,7 +64,8 @@ class TreeSequence:
     def grow(self, rounds: int) -> None:
         """Boost up to a number of rounds."""
         if self._booster is not None:
-            for _ in range(rounds - max(self._n_trees)):
+            first = max(self._n_trees)
+            for _ in steps(f"boosting to round {rounds} in a fold", range(first, rounds), rounds - first):
                 self._booster.update(fobj=lambda scores, _: self._gradient(scores))
         self._n_trees[rounds] = 0 if self._booster is None else self._booster.current_iteration()
 

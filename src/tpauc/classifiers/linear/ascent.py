@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from tpauc.classifiers.base import class_counts, stands_for_rows
+from tpauc.classifiers.progress import steps
 from tpauc.region import Region, hard_mass
 
 Array = npt.NDArray[Any]
@@ -96,7 +97,7 @@ class SmoothedTPAUC:
         """Return the direction, shape (d,), that the ascent from ``start`` ends at; its scores have deviation 1."""
         w = unit(np.linalg.solve(self._whiten, start))
         velocity = np.zeros_like(w)
-        for step in range(settings.steps):
+        for step in steps("ascent of a linear model", range(settings.steps), settings.steps):
             gradient = self._gradient(w, settings.temperature)
             gradient -= w * (w @ gradient)  # along the sphere
             length = float(np.linalg.norm(gradient))

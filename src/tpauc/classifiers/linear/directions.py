@@ -28,6 +28,7 @@ from tpauc.classifiers.base import TrainingData, class_counts
 from tpauc.classifiers.folds import fold_groups, stratified_folds
 from tpauc.classifiers.linear.ascent import AscentSettings, SmoothedTPAUC, unit, whitener, with_ridge
 from tpauc.classifiers.linear.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
+from tpauc.classifiers.progress import steps
 from tpauc.classifiers.training_methods import CROSS_ENTROPIES, REGION, loss_and_optimizer, powers_of_two
 from tpauc.region import Region
 
@@ -174,7 +175,7 @@ class LinearTrainer:
             module.bias.fill_(float(start[-1]))
         typical = float(np.sqrt(np.square(start[:-1]).mean()))
         loss, optimizer = loss_and_optimizer(self.method, self.region, module, self.step_size * max(typical, 1e-3))
-        for step in range(1, self.max_steps + 1):
+        for step in steps(f"steps of {self.method}", range(1, self.max_steps + 1), self.max_steps):
             optimizer.zero_grad()
             loss(module(x), labels.to(x.dtype)).backward()
             optimizer.step()
@@ -251,9 +252,9 @@ def _validate(
     refit = PairRefit(rows, pair, settings.penalty)
     scores = np.empty((len(rows.y), len(DIRECTIONS)))
     found = []
-    for _ in range(repeats):
+    for repeat in range(repeats):
         fold = stratified_folds(rows.y, group, n_folds, random, rows.given)
-        for k in range(n_folds):
+        for k in steps(f"linear models in folds, repeat {repeat + 1} of {repeats}", range(n_folds), n_folds):
             train, test = rows.take(fold != k), fold == k
             # Scores along these directions have one scale, so scores of different folds may be pooled.
             scores[test] = rows.Z[test, :-1] @ six_directions(train, refit.on(train), whiten, region, settings)

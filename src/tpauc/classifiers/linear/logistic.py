@@ -15,6 +15,8 @@ import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
+from tpauc.classifiers.progress import steps
+
 Array = npt.NDArray[Any]
 
 TOLERANCE = 1e-6  # of the value
@@ -56,7 +58,7 @@ def minimise(rows: Rows, penalty: float, b: Array, *, max_steps: int = 30) -> Ar
     ridge = _ridge(rows, penalty)
     z = rows.Z @ b
     value = _objective(rows, b, z, ridge)
-    for _ in range(max_steps):
+    for _ in steps("logistic regression, at most", range(max_steps), max_steps):
         gradient = _gradient(rows, b, z, ridge)
         direction = cho_solve(_hessian_factor(rows, z, ridge), gradient)
         slope, along, length = gradient @ direction, rows.Z @ direction, 1.0

@@ -45,6 +45,7 @@ from tpauc.classifiers.network.networks import (
     train_for_region,
     training,
 )
+from tpauc.classifiers.progress import steps
 from tpauc.classifiers.training_methods import CROSS_ENTROPIES, REGION, loss_and_optimizer, powers_of_two
 from tpauc.region import Region
 from tpauc.samplers import StratifiedBatchSampler
@@ -222,9 +223,9 @@ class ModuleTrainer:
         """Train a bank of one network further on the loss of the method."""
         loss, optimizer = loss_and_optimizer(self.method, self.region, bank, self.settings.region_lr)
         sampler = self._stratified(labels.numpy(force=True) > 0, generator)
-        for epoch in range(1, self.epochs + 1):
+        for epoch in steps(f"epochs of {self.method}", range(1, self.epochs + 1), self.epochs):
             with training(bank, generator, epoch):
-                for rows in sampler:
+                for rows in steps(f"batches of {self.method}, epoch {epoch} of {self.epochs}", sampler, len(sampler)):
                     optimizer.zero_grad()
                     loss(bank(x[rows][None])[0], labels[rows]).backward()
                     optimizer.step()

@@ -31,6 +31,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from tpauc._validation import check_logit_count
+from tpauc.classifiers.progress import steps
 from tpauc.region import Region, hard_mass
 
 Batch = TypeVar("Batch")
@@ -248,7 +249,8 @@ def train_cross_entropy(
         rise = min(1.0, (step + 1) / settings.warm_up_steps)
         return rise * (1.0 + math.cos(math.pi * step / settings.steps)) / 2.0
 
-    batches = islice(_shuffled(rows, size, generator), settings.steps)
+    shuffled = islice(_shuffled(rows, size, generator), settings.steps)
+    batches = steps(f"cross-entropy of {len(rows)} networks", shuffled, settings.steps)
     _descend(bank, batches, loss, settings.lr, share_of_lr, settings.weight_decay, generator)
 
 
@@ -272,7 +274,8 @@ def train_for_region(
     def share_of_lr(step: int) -> float:
         return 1.0 - step / settings.region_steps
 
-    batches = islice(zip(positives, negatives, strict=False), settings.region_steps)
+    pairs = islice(zip(positives, negatives, strict=False), settings.region_steps)
+    batches = steps(f"training {len(rows)} networks for the region", pairs, settings.region_steps)
     _descend(bank, batches, loss, settings.region_lr, share_of_lr, settings.weight_decay, generator)
 
 

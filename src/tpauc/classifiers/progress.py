@@ -1,0 +1,103 @@
+"""Progress of a training, and the threads that it uses.
+
+A training reports what it is doing to whoever asked for it, through pipelines and searches alike; by default to nobody:
+
+    with progress_to(lambda progress: print(progress)):
+        pipeline.fit(X, y)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+Item = TypeVar("Item")
+
+# Products with a table of fewer features take as long as reading it, so more threads only wait for each other.
+_FEATURES_WORTH_THREADS = 256
+
+
+class Progress(NamedTuple):
+    """A step of a training.
+
+    Examples
+    --------
+    >>> print(Progress("cross-entropy of 20 networks", 500, 2000, 6.2))
+    cross-entropy of 20 networks: 500 of 2000, about 6 s left
+    """
+
+    what: str
+    done: int
+    total: int
+    seconds_left: float  # of this stage
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.done} of {self.total}, about {self.seconds_left:.0f} s left"
+
+
+@dataclass
+class _Listener:
+    callback: Callable[[Progress], None]
+    every: float
+    last: float = field(default_factory=lambda: time.monotonic())
+
+
+_LISTENER: ContextVar[_Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def progress_to(callback: Callable[[Progress], None], *, every: float = 1.0) -> Iterator[None]:
+    """Call ``callback`` with a `Progress` about every so many seconds while a classifier trains in this context.
+
+    A call comes between two steps of a training, which take a fraction of a second each on up to about a million rows.
+
+    Parameters
+    ----------
+    callback : callable
+    every : float, default=1.0
+        Fewest seconds between two calls; 0 reports every step.
+
+    Examples
+    --------
+    >>> with progress_to(lambda progress: print(progress.what, progress.done, progress.total), every=0.0):
+    ...     _ = list(steps("counting", range(2), 2))
+    counting 1 2
+    counting 2 2
+    """
+    token = _LISTENER.set(_Listener(callback, every))
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def steps(what: str, items: Iterable[Item], total: int) -> Iterator[Item]:
+    """Yield the items of a stage of a training, and report after each how many are done."""
+    start = time.monotonic()
+    for done, item in enumerate(items, start=1):
+        yield item
+        listener = _LISTENER.get()
+        if listener is None:
+            continue
+        now = time.monotonic()
+        if now - listener.last >= listener.every:
+            listener.last = now
+            listener.callback(Progress(what, done, total, (now - start) / done * (total - done)))
+
+
+def limited_threads(n_features: int) -> AbstractContextManager[Any]:
+    """Return a context in which BLAS has one thread if tables have few features.
+
+    The products of a linear model are then bound by memory, and threads of BLAS wait by spinning, which takes the cores
+    from other work (`benchmarks/threads.py`).
+    """
+    limits: AbstractContextManager[Any] = (
+        threadpool_limits(1, user_api="blas") if n_features < _FEATURES_WORTH_THREADS else nullcontext()
+    )
+    return limits
