@@ -157,18 +157,18 @@ def test_plain_percentiles_would_not_cover_the_truth():
 @pytest.mark.parametrize(
     ("drawn", "n_deciding", "chosen"),
     [
-        (20_000, 49.0, "bootstrap"),
+        (20_000, 99.0, "bootstrap"),
         (20_000, 1e6, "bootstrap"),
-        (20_001, 50.0, "delong"),
-        (20_001, 49.0, "bootstrap"),
-        (200_000, 49.0, "bootstrap"),
-        (200_001, 49.0, "delong"),  # takes far too long
+        (20_001, 100.0, "delong"),
+        (20_001, 99.0, "bootstrap"),
+        (200_000, 99.0, "bootstrap"),
+        (200_001, 99.0, "delong"),  # takes far too long
     ],
 )
 def test_auto_is_delong_where_resampling_takes_long_and_many_decide(drawn, n_deciding, chosen):
     assert IntervalOptions().chosen_method(lambda: drawn, lambda: n_deciding) == chosen
     assert IntervalOptions(n_resamples=1000).chosen_method(lambda: drawn, lambda: n_deciding) == (
-        "delong" if drawn > 40_000 and chosen == "delong" and n_deciding >= 50 else "bootstrap"
+        "delong" if drawn > 40_000 and chosen == "delong" and n_deciding >= 100 else "bootstrap"
     )
     for method in ("bootstrap", "delong"):
         assert IntervalOptions(method=method).chosen_method(lambda: drawn, lambda: n_deciding) == method
@@ -191,6 +191,7 @@ def test_few_rows_that_decide_are_resampled(monkeypatch, n_positive, n_negative,
 @pytest.mark.parametrize(("most_draws", "chosen"), [(10**9, "bootstrap"), (0, "delong")])
 def test_auto_is_the_method_that_it_names(monkeypatch, most_draws, chosen):
     monkeypatch.setattr("tpauc.metrics.intervals._MOST_DRAWS", most_draws)
+    monkeypatch.setattr("tpauc.metrics.intervals._MANY", 20)
     y, s = binormal(np.random.default_rng(0), 300, 1000, 1.5)
     other = s + np.random.default_rng(1).normal(size=s.size)
     for call in (

@@ -13,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray
+from tpauc.metrics._binning import count_pairs
 from tpauc.region import Region, hard_mass
 
 _Weights = npt.NDArray[Any]  # float64, or int64 for repeated rows
 _EXACT = 2**53  # weight of the rows that float64 still counts one by one
 _MOST_PAIRS = 2**62  # whose numbers int64 can hold
+_MANY_ROWS = 30_000  # from here on bins are faster than selection
 
 
 class PairCounts(NamedTuple):
@@ -35,6 +37,8 @@ class PairCounts(NamedTuple):
 
 def selected_pairs(positive: BoolArray, scores: FloatArray, k_positive: int, k_negative: int) -> PairCounts:
     """Count pairs of the ``k_positive`` lowest positives and the ``k_negative`` highest negatives."""
+    if scores.size >= _MANY_ROWS:
+        return PairCounts(*count_pairs(positive, scores, k_positive, k_negative), k_positive * k_negative)
     # In place: the selections are copies, and new memory costs more than sorting.
     positives = lowest(scores.compress(positive), k_positive)
     negatives = _highest_negatives(positive, scores, k_negative)
