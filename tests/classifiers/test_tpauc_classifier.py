@@ -20,7 +20,7 @@ from tpauc.classifiers.tpauc_classifier import TPAUCClassifier, tpauc_scorer
 from tpauc.classifiers.training_methods import METHODS, powers_of_two
 from tpauc.metrics import area
 from tpauc.metrics.area import tpauc_score
-from tpauc.metrics.operating_points import OperatingPoint, operating_point
+from tpauc.metrics.operating_points import operating_point
 
 
 def a_table(n, d, seed=0):
@@ -609,7 +609,9 @@ def test_rows_at_the_threshold_are_positive_whichever_class_that_is():
         assert classifier.predict(rows) == [positive]
 
 
-@pytest.mark.parametrize("threshold", [np.inf, np.nan, "0.5", None, OperatingPoint(np.inf, 0.0, 0.0, False)])
+@pytest.mark.parametrize(
+    "threshold", [np.inf, np.nan, "0.5", None, operating_point([1, 0], [0.5, 0.5], alpha=0.1, beta=0.1)]
+)
 def test_a_threshold_must_be_a_finite_number(threshold):
     classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], Y[TRAIN])
     with pytest.raises((ValueError, TypeError), match="threshold must be"):

@@ -41,6 +41,8 @@ _FIELDS = {"settings": dict, "target": dict, "columns": dict, "models": list, "s
 _TRUSTED = {
     "numpy.dtype",
     "tpauc.classifiers.tpauc_classifier.TPAUCClassifier",
+    "tpauc.metrics._proportions.Proportion",
+    "tpauc.metrics.intervals.Interval",
     "tpauc.metrics.operating_points.OperatingPoint",
 }
 
