@@ -34,39 +34,46 @@ def loaded_by(code):
     return finished.stdout.split()
 
 
-USE_OF_NUMPY_ALONE = """
+USE_OF_METRICS = """
 import tpauc
 y, s, region = [1, 1, 0, 0] * 5, [0.9, 0.4, 0.5, 0.1] * 5, {"alpha": 0.5, "beta": 0.5}
 assert tpauc.tpauc_score(y, s, **region) == 0.0
 assert tpauc.opauc_score(y, s, beta=0.5) == tpauc.opauc_score(y, s, beta=0.5, ties="optimistic") == 0.5
 assert tpauc.auc_score(y, s) == tpauc.tpr_dependent_opauc(y, s, alpha=1, beta=1) == 0.75
 assert tpauc.Region(**region).hard_positives(10) == 5
-tpauc.tpauc_interval(y, s, n_resamples=50, random_state=0, **region)
-tpauc.compare_tpauc(y, s, s[::-1], n_resamples=50, random_state=0, **region)
 tpauc.operating_point(y, s, **region)
 assert "TPAUCLoss" in dir(tpauc)
+"""
+USE_OF_INTERVALS = f"""{USE_OF_METRICS}
+tpauc.tpauc_interval(y, s, n_resamples=50, random_state=0, **region)
+tpauc.compare_tpauc(y, s, s[::-1], n_resamples=50, random_state=0, **region)
+tpauc.operating_point(y, s, **region).intervals
 """
 
 
 def test_import_and_metrics_load_nothing_heavy():
     assert loaded_by("import tpauc") == []
-    assert loaded_by(USE_OF_NUMPY_ALONE) == []
+    assert loaded_by(USE_OF_METRICS) == []
+    assert loaded_by(USE_OF_INTERVALS) == ["scipy"]
 
 
 def test_the_look_at_loaded_packages_can_fail():
     assert "torch" in loaded_by("import tpauc\ntpauc.TPAUCLoss")
 
 
-NUMPY_ALONE = """
+ALONE = """
 import sys
 
-class NumpyAlone:
+class Alone:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] not in {*sys.stdlib_module_names, "numpy", "tpauc"}:
-            raise ModuleNotFoundError(f"{name} is not NumPy", name=name)
+        top = name.partition(".")[0]
+        if top not in {{*sys.stdlib_module_names, "tpauc", {packages}}} and not top.startswith("_sysconfigdata"):
+            raise ModuleNotFoundError(f"{{name}} is blocked", name=name)
 
-sys.meta_path.insert(0, NumpyAlone())
+sys.meta_path.insert(0, Alone())
 """
+NUMPY_ALONE = ALONE.format(packages='"numpy"')
+CORE_ALONE = ALONE.format(packages='"numpy", "scipy"')
 
 
 @pytest.mark.parametrize("module", ["region", "_validation", "metrics.area", "metrics.intervals"])
@@ -75,15 +82,16 @@ def test_modules_that_need_numpy_alone(module):
     assert finished.returncode == 0, finished.stderr
 
 
-def test_public_names_that_need_numpy_alone():
-    finished = run_python(NUMPY_ALONE + USE_OF_NUMPY_ALONE)
-    assert finished.returncode == 0, finished.stderr
+def test_metrics_need_numpy_alone_and_intervals_scipy():
+    for code in (NUMPY_ALONE + USE_OF_METRICS, CORE_ALONE + USE_OF_INTERVALS):
+        finished = run_python(code)
+        assert finished.returncode == 0, finished.stderr
 
 
 def test_the_block_of_other_packages_can_fail():
-    finished = run_python(f"{NUMPY_ALONE}\nimport tpauc.losses.minimax")
+    finished = run_python(f"{CORE_ALONE}\nimport tpauc.losses.minimax")
     assert finished.returncode == 1
-    assert "torch is not NumPy" in finished.stderr
+    assert "torch is blocked" in finished.stderr
 
 
 # ------------------------------------------------------------------------------------------------------- public names

@@ -114,7 +114,7 @@ def test_the_plan_follows_the_printed_intervals():
     def wider(*arguments, **options):
         found = tpauc_interval(*arguments, **options)
         margin = 0.1 * (found.high - found.low)
-        return Interval(found.estimate, found.low - margin, found.high + margin)
+        return Interval(found.estimate, found.low - margin, found.high + margin, found.method)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planning, "tpauc_interval", wider)

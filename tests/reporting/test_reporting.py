@@ -218,8 +218,15 @@ def test_page_says_how_its_intervals_were_made(tmp_path, monkeypatch):
     found = tpauc_interval(y, next(iter(scores.values())), **REGION, method="delong")
     assert f"{found.low:.4f} \N{EN DASH} {found.high:.4f}" in facts(intervals="delong")
     monkeypatch.setattr(intervals, "_MOST_DRAWS", 0)
-    monkeypatch.setattr(intervals, "_MANY", Region(0.3, 0.3).hard_positives(y.sum()) + 1)
-    assert f"{FAST['n_resamples']} resamples; large-sample (DeLong) for OPAUC, AUC Results" in facts()
+    monkeypatch.setattr(intervals, "_MANY", 20)
+    areas = {"TPAUC": REGION, "OPAUC": {"alpha": 1.0, "beta": 0.3}, "AUC": {"alpha": 1.0, "beta": 1.0}}
+    made = {
+        area: [name for name, s in scores.items() if tpauc_interval(y, s, **region, **FAST).method == "delong"]
+        for area, region in areas.items()
+    }
+    assert [len(names) for names in made.values()] == [1, 2, 1]  # each way of saying it
+    first = next(iter(scores))
+    assert f"; large-sample (DeLong) for TPAUC of {first}, OPAUC, AUC of {first}" in facts()
     with pytest.raises(ValueError, match="intervals must be one of"):
         write(tmp_path, intervals="exact")
 

@@ -75,7 +75,8 @@ def models_table(models: Sequence[Document], confidence: float) -> str:
                 "yes" if point["feasible"] else "no",
             ]
         )
-    large = [metric for metric in ("tpauc", "opauc", "auc") if models[0][metric]["interval"] == "delong"]
+    metrics = ("tpauc", "opauc", "auc")
+    large = [metric for metric in metrics if any(model[metric]["interval"] == "delong" for model in models)]
     note = f"\nLarge-sample (DeLong) intervals for {', '.join(large).upper()}; see --intervals." if large else ""
     return aligned(rows) + note
 

@@ -208,17 +208,17 @@ def _centred_moments(values: FloatArray, times: IntArray | int, n: int) -> tuple
 
 def quantile(confidence: float, effective_number: float) -> float:
     """Return how many standard deviations a two-sided interval reaches to each side, by Student's distribution."""
-    from scipy.special import stdtrit
-
     if math.isinf(effective_number):
         return NormalDist().inv_cdf((1.0 + confidence) / 2.0)
+    from scipy.special import stdtrit  # takes longer to load than all else here takes to run
+
     return float(stdtrit(effective_number, (1.0 + confidence) / 2.0))
 
 
 def two_sided_p_value(deviations: float, effective_number: float) -> float:
     """Return the probability of a difference of at least so many standard deviations, by Student's distribution."""
-    from scipy.special import stdtr
-
     if math.isinf(effective_number):
         return math.erfc(deviations / math.sqrt(2.0))
+    from scipy.special import stdtr
+
     return float(2.0 * stdtr(effective_number, -deviations))

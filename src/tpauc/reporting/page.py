@@ -210,14 +210,22 @@ def _rendered(models: Sequence[ModelResult], region: Region, counts: tuple[int, 
 
 def _how_made(models: Sequence[ModelResult], n_resamples: int) -> str:
     """Return the text that says how the intervals were made."""
-    last = models[-1]  # the methods are the same for all models, and the first has no difference
-    methods = {"TPAUC": last.areas.tpauc.method, "OPAUC": last.areas.opauc.method, "AUC": last.areas.auc.method}
-    methods |= {} if last.versus_first is None else {"differences": last.versus_first.method}
-    large = [name for name, method in methods.items() if method == "delong"]
-    if len(large) == len(methods):
+    methods = {
+        area: {model.name: getattr(model.areas, area.lower()).method for model in models}
+        for area in ("TPAUC", "OPAUC", "AUC")
+    }
+    compared = {model.name: model.versus_first.method for model in models if model.versus_first is not None}
+    methods |= {"differences": compared} if compared else {}
+    large = {area: [name for name, method in made.items() if method == "delong"] for area, made in methods.items()}
+    if all(len(large[area]) == len(made) for area, made in methods.items()):
         return _LARGE_SAMPLE
+    listed = [
+        area if len(names) == len(methods[area]) else f"{area} of {' and '.join(names)}"
+        for area, names in large.items()
+        if names
+    ]
     resamples = f"{n_resamples:,} resamples"
-    return f"{resamples}; {_LARGE_SAMPLE} for {', '.join(large)}" if large else resamples
+    return f"{resamples}; {_LARGE_SAMPLE} for {', '.join(listed)}" if listed else resamples
 
 
 def _environment() -> Environment:
