@@ -58,7 +58,7 @@ def share_found(plan, draw, studies, generator):
 
 def check(title, plan, draw, studies, generator):
     if plan.half_width is not None:
-        mean = mean_half_width(plan, draw, studies // 4, generator)  # varies less than a share
+        mean = mean_half_width(plan, draw, studies, generator)
         needed = plan.n_positive * (mean / plan.half_width) ** 2
         result = f"mean half width {mean:.4f} where {plan.half_width} is wanted"
     else:

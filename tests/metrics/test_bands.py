@@ -98,6 +98,11 @@ def test_limits_between_the_rates_of_the_grid():
     assert band.limits(0.3) == (band.low[1], band.high[2])
     assert band.limits(0.05) == (0.0, band.high[0])
     assert band.limits(0.9) == (band.low[2], 1.0)
+    for fpr in (-0.1, 1.1):
+        with pytest.raises(ValueError, match=rf"^fpr must be in \[0, 1\], got {fpr}"):
+            band.limits(fpr)
+    with pytest.raises(TypeError, match=r"^fpr must be a number, got 'a'"):
+        band.limits("a")
 
 
 def test_the_default_grid_and_what_is_shown():

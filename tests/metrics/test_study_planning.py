@@ -34,9 +34,9 @@ def exact_intervals(monkeypatch):
     def constant(generator, population, n_positive, ratio, region, confidence):
         _, deviation = planning._value_and_deviation(population, region, ratio)
         quantile = -float(ndtri((1 - confidence) / 2))
-        return quantile * deviation / math.sqrt(n_positive), n_positive
+        return quantile * deviation / math.sqrt(n_positive), deviation / math.sqrt(n_positive), n_positive
 
-    monkeypatch.setattr(planning, "_mean_half_width", constant)
+    monkeypatch.setattr(planning, "_simulated_limits", constant)
 
 
 # ------------------------------------------------------------------------------------------------------ the population
@@ -143,7 +143,8 @@ def test_a_pilot_stands_for_the_population():
     assert plan.n_negative == 5 * plan.n_positive
     guess = plan_study(0.3, 0.3, tpauc=plan.tpauc, half_width=0.05, ratio=5)
     assert plan.n_positive == pytest.approx(guess.n_positive, rel=0.3)  # 90 hard positives know this roughly
-    assert plan_study(0.3, 0.3, pilot=(2 * y - 1, np.exp(s)), half_width=0.05) == plan
+    names = np.where(y, "ill", "well")
+    assert plan_study(0.3, 0.3, pilot=(names, np.exp(s)), pos_label="ill", half_width=0.05) == plan
     other = s + np.random.default_rng(1).normal(size=s.size)
     compared = plan_study(0.3, 0.3, pilot=[y, s, other], difference=0.05)
     assert compared.tpauc == plan.tpauc
@@ -224,6 +225,7 @@ PILOT = ([0, 1] * 10, list(range(20)))
         ),
         ({"pilot": {"y": 1}, "tpauc": None}, ValueError, r"pilot must be \(y_true, y_score\) .*, got dict"),
         ({"pilot": ([0, 1], [0, 1]), "tpauc": None}, ValueError, r"alpha=0\.3 selects none of the 1 positive examples"),
+        ({"pilot": ([0, 1] * 9, [0, 1] * 9), "tpauc": None}, ValueError, "pilot must show some spread, got a perfect"),
         ({"pilot": ([1] * 9, [0] * 9), "tpauc": None}, ValueError, "y_true has no negative example"),
         ({"random_state": "a"}, TypeError, "random_state must be None, a whole number"),
     ],

@@ -7,14 +7,17 @@ positives and ``ratio * n`` negatives the TPAUC, or a difference of two, has the
     s(n) = sqrt((var(U) / alpha^2 + var(V) / (ratio * beta^2)) / n),
 
 ``U`` and ``V`` the influence of a positive and of a negative as in DeLong, DeLong and Clarke-Pearson (1988), which
-`tpauc.metrics._delong` explains for a region. The intervals of this package are wider than ``z s``, ``z`` the normal
-quantile, where few examples decide: by a factor ``c(n)``, the mean half width of :func:`tpauc.tpauc_interval` or
-:func:`tpauc.compare_tpauc` on samples of that size from the population over ``z s``. The plan is the least ``n`` with
+`tpauc.metrics._delong` explains for a region. What this package prints differs from that where few examples decide, so
+samples of that size are drawn from the population. Their intervals reach ``c(n) z s(n)`` from the estimate on average,
+``z`` the normal quantile of the confidence: half of the length of :func:`tpauc.tpauc_interval`, or the part of
+:func:`tpauc.compare_tpauc` towards 0. The end of the latter that must not reach 0 has the standard deviation
+``e(n) s(n)``. The plan is the least ``n`` with
 
-    z c(n) s(n) <= half_width,      or      z c(n) s(n) + z_power s(n) <= difference,
+    c(n) z s(n) <= half_width,      or      (c(n) z + e(n) z_power) s(n) <= difference,
 
-found in three rounds with new samples in each; the last two estimates of ``c`` are averaged. `benchmarks/planning.py`
-checks it by simulation: the numbers are within 10 % of what studies of that size turn out to need.
+found in three rounds with new samples in each; the last two estimates of ``c`` and ``e`` are averaged.
+`benchmarks/planning.py` checks it by simulation: the numbers are within 10 % of what studies of that size turn out to
+need.
 """
 
 from __future__ import annotations
@@ -45,9 +48,9 @@ HARD_EXAMPLES_NEEDED = 5
 """Hard examples of a class below which intervals cover too seldom: see the notes of :func:`tpauc.tpauc_interval`."""
 
 _ROUNDS = 3
-_MOST_SAMPLES, _FEWEST_SAMPLES = 80, 10  # per round; fewer where samples are large, which differ less
-_ROWS_PER_ROUND = 400_000  # of all samples together
-_ROWS_PER_SAMPLE = {1: 100_000, 2: 3_000}  # by the number of models; with more rows c(n) is taken to stay the same
+_MOST_SAMPLES, _FEWEST_SAMPLES = 200, 10  # per round; fewer where samples are large, which differ less
+_ROWS_PER_ROUND = {1: 1_500_000, 2: 250_000}  # of all samples together, by the number of models
+_ROWS_PER_SAMPLE = {1: 100_000, 2: 3_000}  # likewise; with more rows c(n) is taken to stay the same
 _RESAMPLES = 400
 _HARD_PER_SAMPLE = 50  # but a sample is never cut to fewer hard examples
 _HARD_ROWS, _MOST_ROWS = 20_000, 1_000_000  # in the population of normal scores: hard ones, and all of a class
@@ -118,6 +121,7 @@ def plan_study(
     spread: float = 1.0,
     correlation: float = 0.5,
     pilot: Sequence[npt.ArrayLike] | None = None,
+    pos_label: Any = None,
     random_state: int | np.random.Generator | None = 0,
 ) -> StudyPlan:
     """Plan how many positives and negatives to collect.
@@ -149,6 +153,8 @@ def plan_study(
     pilot : (y_true, y_score) or (y_true, score_a, score_b), optional
         Labels and scores of a small study, of two models for a ``difference``, which is then the one to be shown,
         not the one of the pilot. Rows are drawn from it with replacement.
+    pos_label : label, optional
+        The label of the pilot's positive class, needed if labels are not 0/1, -1/1 or booleans.
     random_state : int, numpy.random.Generator or None, default=0
         Source of the samples on which the plan is checked. The same number gives the same plan.
 
@@ -184,20 +190,23 @@ def plan_study(
     else:
         if tpauc is not None:
             raise ValueError(f"tpauc must not be given together with a pilot, which has its own, got {tpauc!r}")
-        population = _pilot_population(pilot, comparing, region)
+        population = _pilot_population(pilot, comparing, region, pos_label)
         ratio = population[1].shape[1] / population[0].shape[1] if ratio is None else ratio
     ratio = check_positive(ratio, "ratio")
     value, deviation = _value_and_deviation(population, region, ratio)
+    if deviation == 0.0:  # of a pilot
+        raise ValueError("pilot must show some spread, got a perfect ranking or equal models; guess a tpauc instead")
     fewest = _fewest_with(HARD_EXAMPLES_NEEDED, region.alpha), _fewest_with(HARD_EXAMPLES_NEEDED, region.beta)
-    quantile, beyond = NormalDist().inv_cdf((1.0 + confidence) / 2.0), NormalDist().inv_cdf(power) if comparing else 0.0
     least = max(fewest[0], math.ceil(fewest[1] / ratio))
-    widening: list[float] = []
-    for _ in range(_ROUNDS + 1):
-        width = quantile * float(np.mean(widening[-2:] or [1.0])) * deviation
-        n_positive = max(least, math.ceil(((width + beyond * deviation) / target) ** 2))
-        if len(widening) < _ROUNDS:
-            mean_width, n_drawn = _mean_half_width(generator, population, n_positive, ratio, region, confidence)
-            widening.append(mean_width / (quantile * deviation / math.sqrt(n_drawn)))
+    quantile = NormalDist().inv_cdf((1.0 + confidence) / 2.0)
+    power_quantile = NormalDist().inv_cdf(power) if comparing else 0.0
+    factors = [(1.0, 1.0)]  # c and e of each round, the first being that of large samples
+    for number in range(_ROUNDS + 1):
+        c, e = np.mean(factors[max(1, number - 1) :] or factors, axis=0)
+        n_positive = max(least, math.ceil(((c * quantile + e * power_quantile) * deviation / target) ** 2))
+        if number < _ROUNDS:
+            reach, spread_of_end, n = _simulated_limits(generator, population, n_positive, ratio, region, confidence)
+            factors.append((reach / (quantile * deviation / math.sqrt(n)), spread_of_end / (deviation / math.sqrt(n))))
     return StudyPlan(
         n_positive=n_positive,
         n_negative=max(fewest[1], math.ceil(ratio * n_positive)),
@@ -241,7 +250,7 @@ def _check_guesses(tpauc: float | None, difference: float | None) -> list[float]
     return [guess, guess + difference]
 
 
-def _pilot_population(pilot: Sequence[npt.ArrayLike], comparing: bool, region: Region) -> _Population:
+def _pilot_population(pilot: Sequence[npt.ArrayLike], comparing: bool, region: Region, pos_label: Any) -> _Population:
     """Return the scores of a pilot study by class."""
     wanted = "(y_true, score_a, score_b) for a difference" if comparing else "(y_true, y_score) for a half_width"
     if not isinstance(pilot, Sequence) or len(pilot) != 2 + comparing:
@@ -249,7 +258,7 @@ def _pilot_population(pilot: Sequence[npt.ArrayLike], comparing: bool, region: R
         raise ValueError(f"pilot must be {wanted}, got {found}")
     names = ["score_a", "score_b"] if comparing else ["y_score"]
     checked = [
-        check_labels_and_scores(pilot[0], scores, score_name=name)
+        check_labels_and_scores(pilot[0], scores, score_name=name, pos_label=pos_label)
         for name, scores in zip(names, pilot[1:], strict=True)
     ]
     positive = checked[0][0]
@@ -326,15 +335,15 @@ def _share_below(ordered: FloatArray, queries: FloatArray) -> FloatArray:
     return share
 
 
-def _mean_half_width(
+def _simulated_limits(
     generator: np.random.Generator,
     population: _Population,
     n_positive: int,
     ratio: float,
     region: Region,
     confidence: float,
-) -> tuple[float, int]:
-    """Return the mean half width of the package's interval on samples from the population, and their positives.
+) -> tuple[float, float, int]:
+    """Draw samples, and return how far their intervals reach, how much their ends vary, and their positives.
 
     The samples have ``n_positive`` positives, or fewer if that takes long.
     """
@@ -343,17 +352,21 @@ def _mean_half_width(
     most = max(_ROWS_PER_SAMPLE[n_models] / (1.0 + ratio), *enough_hard)
     n_positive = min(n_positive, math.ceil(most))
     sizes = n_positive, math.ceil(ratio * n_positive)
-    n_samples = min(_MOST_SAMPLES, max(_FEWEST_SAMPLES, _ROWS_PER_ROUND // sum(sizes)))
+    n_samples = min(_MOST_SAMPLES, max(_FEWEST_SAMPLES, _ROWS_PER_ROUND[n_models] // sum(sizes)))
     interval: Callable[..., Any] = tpauc_interval if n_models == 1 else compare_tpauc
     options = {"alpha": region.alpha, "beta": region.beta, "confidence": confidence, "random_state": generator}
     n_resamples = max(_RESAMPLES, math.ceil(10.0 / (1.0 - confidence)))
     y = np.arange(sum(sizes)) < n_positive
-    total = 0.0
+    found = []
     for _ in range(n_samples):
         drawn = [side[:, generator.integers(side.shape[1], size=n)] for side, n in zip(population, sizes, strict=True)]
-        found = interval(y, *np.concatenate(drawn, axis=1), n_resamples=n_resamples, **options)
-        total += (found.high - found.low) / 2.0
-    return total / n_samples, n_positive
+        found.append(interval(y, *np.concatenate(drawn, axis=1), n_resamples=n_resamples, **options))
+    lows, highs = np.array([[limits.low, limits.high] for limits in found]).T
+    if n_models == 1:
+        return float((highs - lows).mean()) / 2.0, 0.0, n_positive
+    differences = np.array([comparison.difference for comparison in found])
+    ends = highs if differences.mean() < 0.0 else lows  # those towards 0
+    return float(np.abs(ends - differences).mean()), float(ends.std(ddof=1)), n_positive
 
 
 def _fewest_with(count: int, share: float) -> int:
