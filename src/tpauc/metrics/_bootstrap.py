@@ -56,11 +56,11 @@ def _levels_of(
     distinct, row, times = np.unique(positive_scores, return_inverse=True, return_counts=True)
     if positive_times is not None:
         times = np.bincount(row.ravel(), weights=positive_times).astype(np.intp)
-    order = np.argsort(negative_scores)
-    ordered = negative_scores[order]
-    up_to = np.arange(ordered.size + 1)
-    if negative_times is not None:
-        np.cumsum(negative_times[order], out=up_to[1:])
+    if negative_times is None:
+        ordered, up_to = np.sort(negative_scores), np.arange(negative_scores.size + 1)
+    else:
+        order = np.argsort(negative_scores)
+        ordered, up_to = negative_scores[order], np.concatenate(([0], np.cumsum(negative_times[order])))
     return _Levels(
         positives_up_to=np.cumsum(times),
         negatives_above=up_to[-1] - up_to[np.searchsorted(ordered, distinct, side="right")],
