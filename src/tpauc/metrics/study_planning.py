@@ -174,7 +174,7 @@ def plan_study(
     Examples
     --------
     >>> plan = plan_study(0.3, 0.3, tpauc=0.6, half_width=0.15)
-    >>> 90 <= plan.n_positive <= 130 and plan.n_negative == 10 * plan.n_positive
+    >>> 110 <= plan.n_positive <= 150 and plan.n_negative == 10 * plan.n_positive
     True
     >>> plan.fewest_positives  # of 17 positives the region selects 5
     17
