@@ -60,7 +60,7 @@ bench-frames: .venv/installed
 .venv-peers/installed: pyproject.toml constraints.txt benchmarks/peers.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet $(TORCH)
-	.venv-peers/bin/pip install --quiet -c constraints.txt -e '.[cli,lightgbm]'
+	.venv-peers/bin/pip install --quiet -c constraints.txt -e '.[torch,cli,lightgbm]'
 	.venv-peers/bin/pip install --quiet --no-deps -r benchmarks/peers.txt
 	touch $@
 
