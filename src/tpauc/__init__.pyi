@@ -48,6 +48,7 @@ from tpauc.metrics.operating_points import operating_point as operating_point
 from tpauc.metrics.rates import fpr_at_tpr as fpr_at_tpr
 from tpauc.metrics.rates import tpr_at_fpr as tpr_at_fpr
 from tpauc.metrics.study_planning import plan_study as plan_study
+from tpauc.metrics.subgroups import evaluate_by as evaluate_by
 from tpauc.metrics.torchmetric import TwoWayPartialAUC as TwoWayPartialAUC
 from tpauc.metrics.torchmetric import two_way_partial_auc as two_way_partial_auc
 from tpauc.region import Region as Region
