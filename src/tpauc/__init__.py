@@ -5,7 +5,7 @@ The stub ``__init__.pyi`` says where each name is defined: type checkers read it
 """
 
 import ast
-from importlib import import_module, resources
+from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
@@ -24,7 +24,7 @@ _EXTRA_OF_ROOM = {
 
 def _modules_by_name() -> dict[str, str]:
     """Return the module of each public name, as the stub has it."""
-    stub = ast.parse((resources.files(__name__) / "__init__.pyi").read_text(encoding="utf-8"))
+    stub = ast.parse(__spec__.loader.get_data(f"{__file__}i"))  # from a folder or an archive
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
     return {alias.name: str(node.module) for node in imports for alias in node.names}
 
