@@ -21,6 +21,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
@@ -292,7 +293,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--quick", action="store_true", help="a hundredth of the rows; nothing is required of the times"
     )
-    parser.add_argument("--folder", type=Path, default=Path("/tmp/tpauc-bench-frames"), help="for the made-up files")
+    folder = Path(tempfile.gettempdir(), "tpauc-bench-frames")
+    parser.add_argument("--folder", type=Path, default=folder, help="for the made-up files")
     parser.add_argument("--plot", type=Path, help="draw the growth with the number of rows")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
