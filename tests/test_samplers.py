@@ -601,3 +601,34 @@ def test_update_waits_for_the_rest_of_a_resumed_epoch():
         sampler.update(scores_from(0))
     list(sampler)
     sampler.update(scores_from(0))
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "message"),
+    [
+        ([-7, 999], None, r"\['positive'\] must hold 2 different rows with a positive label, got \[-7, 999\]"),
+        ([0, 0], None, "must hold 2 different rows with a positive label"),
+        ([0, 4], None, "must hold 2 different rows with a positive label"),  # row 4 is negative
+        ([0], None, "must hold 2 different rows with a positive label"),
+        (None, [4, 5, 6, 0], "must hold 4 different rows with a negative label"),
+        (None, [4.0, 5.0, 6.0, 7.0], "must be a flat tensor of row numbers"),
+        (None, [[4, 5, 6, 7]], "must be a flat tensor of row numbers"),
+    ],
+)
+def test_the_selected_rows_of_a_state_are_rows_of_their_class(positive, negative, message):
+    sampler = HardExampleSampler([1] * 4 + [0] * 8, 4, alpha=0.5, beta=0.5)
+    sampler.update(list(range(12)))
+    state = sampler.state_dict()
+    assert state["selected"]["positive"].tolist() == [0, 1]
+    given = {"positive": positive or [0, 1], "negative": negative or [8, 9, 10, 11]}
+    tensors = {side: torch.tensor(rows) for side, rows in given.items()}
+    with pytest.raises((TypeError, ValueError), match=message):
+        sampler.load_state_dict({**state, "selected": tensors})
+    assert sorted({row for batch in sampler for row in batch}) == [0, 1, 8, 9, 10, 11]  # as before
+
+
+@pytest.mark.parametrize("selected", [{}, {"positive": torch.tensor([0, 1])}, [0, 1], "all"])
+def test_selected_rows_of_another_form_are_refused(selected):
+    sampler = HardExampleSampler([1] * 4 + [0] * 8, 4, alpha=0.5, beta=0.5)
+    with pytest.raises(ValueError, match=r"state\['selected'\] must hold rows of positive and negative, got "):
+        sampler.load_state_dict({**sampler.state_dict(), "selected": selected})

@@ -12,12 +12,14 @@ import pytest
 import torch
 
 from tpauc._validation import (
+    brief,
     check_choice,
     check_count,
     check_groups,
     check_labels,
     check_labels_and_scores,
     check_logits_and_labels,
+    check_moderate_weight,
     check_non_negative,
     check_number,
     check_open_share,
@@ -486,3 +488,54 @@ def test_an_empty_batch_and_a_single_class_pass():
 def test_bad_logits_and_labels(logits, labels, error, message):
     with pytest.raises(error, match=f"^{message}"):
         check_logits_and_labels(logits, labels, logits_name="scores")
+
+
+# --------------------------------------------------------------------------------------------- what only looks right
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0.3 + 5j, np.complex128(0.3 + 5j), 0.3 + 0j, np.timedelta64(1), np.timedelta64(1, "D"), torch.tensor(0.3j)],
+)
+def test_complex_numbers_and_times_are_no_numbers(value):
+    with pytest.raises(TypeError, match=r"^rate must be a number, got "):
+        check_number(value, "rate")
+
+
+@pytest.mark.parametrize("labels", [np.array([0, 1], dtype=complex), np.array([0, 1], dtype="m8[D]")])
+def test_complex_labels_and_times_are_no_labels_even_with_pos_label(labels):
+    with pytest.raises(ValueError, match=r"^target must hold numbers, booleans or text, got dtype "):
+        check_labels(labels, "target", 1)
+
+
+@pytest.mark.parametrize("pos_label", [1 + 0j, np.timedelta64(1), np.datetime64("2026-01-01"), [1], None.__class__])
+def test_the_positive_label_is_a_number_or_text(pos_label):
+    with pytest.raises(TypeError, match=r"^pos_label must be a single label, got "):
+        check_labels([0, 1], "target", pos_label)
+
+
+@pytest.mark.parametrize("weight", [1e308, 1e131, 1e-131, 5e-324])
+def test_weights_whose_products_float64_cannot_hold_are_refused(weight):
+    positive = np.array([True, False])
+    with pytest.raises(ValueError, match=r"^sample_weight must have its largest weight between 1e-130 and 1e\+130"):
+        check_moderate_weight([weight, weight], positive)
+    assert check_moderate_weight([1e130, 1e-300], positive).tolist() == [1e130, 1e-300]
+    assert check_sample_weight([weight, weight], positive).tolist() == [weight, weight]  # metrics scale them
+
+
+@pytest.mark.parametrize("value", [2**63, 10**400])
+def test_counts_fit_in_64_bits(value):
+    with pytest.raises(ValueError, match=r"^bins must be at most 9223372036854775807, got [19]"):
+        check_count(value, "bins")
+    assert check_count(2**63 - 1, "bins") == 2**63 - 1
+
+
+def test_a_wrong_value_is_shown_in_one_short_line():
+    class Silent:
+        def __repr__(self):
+            raise RuntimeError("no text")
+
+    assert brief("a\nb") == "'a\\nb'"
+    assert brief(np.zeros((3, 3))) == "array([[0., 0., 0.], [0., 0., 0.], [0., 0., 0.]])"
+    assert brief(list(range(100))).endswith("... (list)")
+    assert brief(Silent()) == "a Silent"

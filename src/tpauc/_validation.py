@@ -10,8 +10,11 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from decimal import Decimal
 from importlib import import_module
+from numbers import Real
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     import torch
 
 _LOW_PRECISION: dict[str, type[np.floating[Any]]] = {"float16": np.float16, "float32": np.float32}
+# Sums of 1e20 weights can be squared within float64.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-130, 1e130
 
 FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
@@ -31,7 +36,7 @@ def check_share(value: float, name: str) -> float:
     """Return ``value`` as a float in (0, 1]."""
     number = check_number(value, name)
     if not 0.0 < number <= 1.0:
-        raise ValueError(f"{name} must be a share in (0, 1], got {value!r}")
+        raise ValueError(f"{name} must be a share in (0, 1], got {brief(value)}")
     return number
 
 
@@ -39,7 +44,7 @@ def check_open_share(value: float, name: str) -> float:
     """Return ``value`` as a float in (0, 1)."""
     number = check_number(value, name)
     if not 0.0 < number < 1.0:
-        raise ValueError(f"{name} must be in (0, 1), got {value!r}")
+        raise ValueError(f"{name} must be in (0, 1), got {brief(value)}")
     return number
 
 
@@ -49,18 +54,37 @@ def check_number(value: float, name: str) -> float:
     A float16 or float32 of NumPy or torch is read as NumPy prints it: ``np.float32(0.7)`` is 0.7, not 0.699999988. A
     share then selects as many examples as its decimals say.
     """
-    scalar = value[()] if isinstance(value, np.ndarray) else value  # only an array of shape () is a number
-    if isinstance(scalar, bool | np.bool_ | str | bytes | np.ndarray):
-        raise TypeError(f"{name} must be a number, got {value!r}")
     try:
+        scalar: Any = value
+        if getattr(value, "shape", None) == ():  # an array or a tensor of one number
+            scalar = scalar[()]
+        if not _is_real(scalar):
+            raise TypeError
         number = _as_printed(scalar)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be a number, got {value!r}") from error
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} must be a number, got {brief(value)}") from error
     except OverflowError as error:
         raise ValueError(f"{name} must be finite, got a number beyond the range of float64") from error
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {value!r}")
+        raise ValueError(f"{name} must be finite, got {brief(value)}")
     return number
+
+
+def _is_real(scalar: Any) -> bool:
+    """Return whether a value is a real number. To NumPy a time difference is one, and a boolean is one to Python."""
+    if isinstance(scalar, bool | np.bool_ | np.timedelta64):
+        return False
+    kind = str(getattr(scalar, "dtype", "")).removeprefix("torch.")  # of a tensor of shape ()
+    return isinstance(scalar, Real | Decimal) or kind.startswith(("float", "bfloat", "int", "uint"))
+
+
+def brief(value: Any) -> str:
+    """Return a wrong value for an error message: on one line, cut, and with the type of what has no short text."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # what is wrong may also fail to print itself
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}... ({type(value).__name__})"
 
 
 def _as_printed(scalar: Any) -> float:
@@ -73,7 +97,7 @@ def check_positive(value: float, name: str) -> float:
     """Return ``value`` as a float above 0."""
     number = check_number(value, name)
     if number <= 0.0:
-        raise ValueError(f"{name} must be above 0, got {value!r}")
+        raise ValueError(f"{name} must be above 0, got {brief(value)}")
     return number
 
 
@@ -81,40 +105,50 @@ def check_non_negative(value: float, name: str) -> float:
     """Return ``value`` as a float of at least 0."""
     number = check_number(value, name)
     if number < 0.0:
-        raise ValueError(f"{name} must be at least 0, got {value!r}")
+        raise ValueError(f"{name} must be at least 0, got {brief(value)}")
     return number
 
 
-def check_count(value: int, name: str, *, at_least: int = 1) -> int:
-    """Return ``value`` as an int of at least ``at_least``."""
-    if isinstance(value, bool):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
+def check_momentum(value: float, name: str = "momentum") -> float:
+    """Return ``value`` as a float in [0, 1); steps with a momentum of 1 or more grow without end."""
+    number = check_non_negative(value, name)
+    if number >= 1.0:
+        raise ValueError(f"{name} must be below 1, got {brief(value)}")
+    return number
+
+
+def check_count(value: int, name: str, *, at_least: int = 1, at_most: int = 2**63 - 1) -> int:
+    """Return ``value`` as an int of at least ``at_least`` and at most ``at_most``, by default what 64 bits can hold."""
     try:
+        if isinstance(value, bool | np.timedelta64):
+            raise TypeError
         number = operator.index(value)
-    except TypeError as error:
-        raise TypeError(f"{name} must be a whole number, got {value!r}") from error
+    except (TypeError, RuntimeError) as error:
+        raise TypeError(f"{name} must be a whole number, got {brief(value)}") from error
     if number < at_least:
-        raise ValueError(f"{name} must be at least {at_least}, got {value!r}")
+        raise ValueError(f"{name} must be at least {at_least}, got {brief(value)}")
+    if number > at_most:
+        raise ValueError(f"{name} must be at most {at_most}, got {brief(value)}")
     return number
 
 
 def check_choice(value: str, name: str, choices: Collection[str]) -> str:
     """Return ``value`` if it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {brief(value)}")
     return value
 
 
 def check_text(value: str, name: str) -> str:
     """Return ``value`` if it is text that is not blank and can be written to a file."""
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, got {value!r}")
+        raise TypeError(f"{name} must be a string, got {brief(value)}")
     if not value.strip():
-        raise ValueError(f"{name} must not be empty, got {value!r}")
+        raise ValueError(f"{name} must not be empty, got {brief(value)}")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(f"{name} must be text that UTF-8 can encode, got {value!r}") from error
+        raise ValueError(f"{name} must be text that UTF-8 can encode, got {brief(value)}") from error
     return value
 
 
@@ -131,7 +165,7 @@ def import_extra(module: str, extra: str) -> ModuleType:
 def check_flag(value: bool, name: str) -> bool:
     """Return ``value`` if it is True or False."""
     if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
+        raise TypeError(f"{name} must be True or False, got {brief(value)}")
     return value
 
 
@@ -139,21 +173,36 @@ def check_seed(value: int, name: str = "seed") -> int:
     """Return ``value`` as an int in [0, 2**32), the seeds that every generator accepts."""
     number = check_count(value, name, at_least=0)
     if number >= 2**32:
-        raise ValueError(f"{name} must be below 2**32, got {value!r}")
+        raise ValueError(f"{name} must be below 2**32, got {brief(value)}")
+    return number
+
+
+def check_between(value: float, name: str, low: float, high: float) -> float:
+    """Return ``value`` as a float from ``low`` to ``high``."""
+    number = check_number(value, name)
+    if not low <= number <= high:
+        raise ValueError(f"{name} must be from {low:g} to {high:g}, got {brief(value)}")
     return number
 
 
 def check_path(value: str | os.PathLike[str], name: str) -> str:
     """Return a path as text."""
     if not isinstance(value, str | os.PathLike) or not isinstance(text := os.fspath(value), str):
-        raise TypeError(f"{name} must be a path, got {value!r}")
+        raise TypeError(f"{name} must be a path, got {brief(value)}")
     return check_text(text, name)
 
 
-def _as_column(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """Return a one-dimensional array; a single column of shape ``(n, 1)`` is flattened."""
+def check_not_masked(values: Any, name: str) -> None:
+    """Raise if values are missing in a masked array, which other libraries take as if they were there."""
     if np.ma.is_masked(values):
         raise ValueError(f"{name} must have no masked entries; drop them, or fill them in")
+
+
+def check_column(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """Return a one-dimensional array; a single column of shape ``(n, 1)`` is flattened."""
+    check_not_masked(values, name)
+    if isinstance(values, AbstractSet | Iterator):
+        raise TypeError(f"{name} must be an array or a list, in the order of the rows, got {brief(values)}")
     try:
         array = np.asarray(values)
     # Rows of unequal length raise a ValueError, tensors that NumPy cannot convert a TypeError or RuntimeError.
@@ -172,7 +221,7 @@ def check_labels(y_true: npt.ArrayLike, name: str = "y_true", pos_label: Any = N
     Without ``pos_label`` the labels are 0/1 or -1/1 of any numeric type, or booleans. With it they may be anything:
     rows equal to ``pos_label`` are positive, and all others must hold one and the same label.
     """
-    labels = _as_column(y_true, name)
+    labels = check_column(y_true, name)
     if pos_label is not None:
         return _equal_to_label(labels, name, pos_label)
     if labels.dtype == np.bool_:
@@ -197,10 +246,22 @@ def _first_five(values: npt.NDArray[Any] | torch.Tensor) -> str:
     return ", ".join(f"{value:g}" for value in values[:5].tolist()) + (", ..." if len(values) > 5 else "")
 
 
+def is_label(value: Any) -> bool:
+    """Return whether a value can be a label: a real number, a boolean or text. To NumPy a time equals its number."""
+    return np.isscalar(value) and not isinstance(value, complex | np.complexfloating | np.timedelta64 | np.datetime64)
+
+
+def check_pos_label(pos_label: Any) -> None:
+    """Raise unless ``pos_label`` can be a label."""
+    if not is_label(pos_label):
+        raise TypeError(f"pos_label must be a single label, got {brief(pos_label)}")
+
+
 def _equal_to_label(labels: npt.NDArray[Any], name: str, pos_label: Any) -> BoolArray:
     """Return which labels equal ``pos_label``, if all others are the same."""
-    if not np.isscalar(pos_label):
-        raise TypeError(f"pos_label must be a single label, got {pos_label!r}")
+    check_pos_label(pos_label)
+    if labels.dtype.kind in "cmMV":
+        raise ValueError(f"{name} must hold numbers, booleans or text, got dtype {labels.dtype}")
     # NumPy compares text with numbers in ways that depend on its version.
     comparable = labels.dtype.kind == "O" or (labels.dtype.kind in "US") == isinstance(pos_label, str | bytes)
     positive = np.asarray(labels == pos_label, dtype=np.bool_) if comparable else np.zeros(labels.shape, np.bool_)
@@ -235,7 +296,7 @@ def _is_missing(label: Any) -> bool:
 
 def check_scores(y_score: npt.ArrayLike, name: str = "y_score") -> FloatArray:
     """Return finite scores as a floating array; float32 and float64 keep their type, others become float64."""
-    scores = _as_column(y_score, name)
+    scores = check_column(y_score, name)
     if scores.dtype.kind not in "iuf":
         raise ValueError(f"{name} must hold real numbers, got dtype {scores.dtype}")
     if scores.dtype not in (np.float32, np.float64):
@@ -292,6 +353,17 @@ def check_sample_weight(sample_weight: npt.ArrayLike, positive: BoolArray) -> Fl
     return weight
 
 
+def check_moderate_weight(sample_weight: npt.ArrayLike, positive: BoolArray) -> FloatArray:
+    """Return weights that can be added up and multiplied with each other, as trainings and resampling do."""
+    weight = check_sample_weight(sample_weight, positive)
+    if not _LEAST_WEIGHT <= weight.max() <= _MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must have its largest weight between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g}, or products "
+            f"of two weights are beyond float64, found {weight.max():g}; divide the weights by their mean"
+        )
+    return weight
+
+
 def check_row_counts(sample_weight: npt.ArrayLike, positive: BoolArray) -> npt.NDArray[np.int64]:
     """Return weights that stand for repeated rows, as whole numbers; what counts rows has no meaning for others."""
     weight = check_sample_weight(sample_weight, positive)
@@ -308,7 +380,7 @@ def check_row_counts(sample_weight: npt.ArrayLike, positive: BoolArray) -> npt.N
 
 def check_groups(groups: npt.ArrayLike, positive: BoolArray) -> npt.NDArray[np.intp]:
     """Return the number of the group of each row, from 0 on; both classes must have rows in at least two groups."""
-    names = _as_column(groups, "groups")
+    names = check_column(groups, "groups")
     check_same_length("y_true", positive, "groups", names)
     missing = [label for label in _distinct(names) if _is_missing(label)]
     if missing:
@@ -342,10 +414,10 @@ def check_random_state(random_state: int | np.random.Generator | None) -> np.ran
     if random_state is None or isinstance(random_state, np.random.Generator):
         return np.random.default_rng(random_state)
     try:
-        seed = check_count(random_state, "random_state", at_least=0)
+        seed = check_count(random_state, "random_state", at_least=0, at_most=2**128)
     except TypeError as error:
         raise TypeError(
-            f"random_state must be None, a whole number or a numpy.random.Generator, got {random_state!r}"
+            f"random_state must be None, a whole number or a numpy.random.Generator, got {brief(random_state)}"
         ) from error
     return np.random.default_rng(seed)
 
@@ -363,6 +435,10 @@ def check_logits_and_labels(
     for value, name in ((logits, logits_name), (labels, "labels")):
         if not isinstance(value, torch.Tensor):
             raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+    if logits.device != labels.device:
+        raise ValueError(f"{logits_name} and labels must be on one device, got {logits.device} and {labels.device}")
+    for value, name in ((logits, logits_name), (labels, "labels")):
+        check_dense(value, name)
     if not logits.is_floating_point():
         raise TypeError(f"{logits_name} must be floating point, got {logits.dtype}")
     if labels.is_complex():
@@ -373,13 +449,22 @@ def check_logits_and_labels(
             f"{logits_name} and labels must have equal length, got shapes {tuple(logits.shape)} and "
             f"{tuple(labels.shape)}"
         )
-    if flat_logits.device != flat_labels.device:
-        raise ValueError(
-            f"{logits_name} and labels must be on one device, got {flat_logits.device} and {flat_labels.device}"
-        )
     if flat_logits.dtype in (torch.float16, torch.bfloat16):
         flat_logits = flat_logits.float()
     return flat_logits, _zero_one(flat_labels, flat_logits.dtype)
+
+
+def check_dense(tensor: torch.Tensor, name: str) -> None:
+    """Raise if a tensor has no values in memory (``meta``), or is sparse, quantised or nested."""
+    import torch
+
+    if tensor.layout != torch.strided or tensor.is_nested:
+        kind = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
+        raise TypeError(f"{name} must be a dense tensor, got a {kind} one; use to_dense(), or to_padded_tensor(...)")
+    if tensor.is_quantized:
+        raise TypeError(f"{name} must not be quantised, got {tensor.dtype}; use dequantize()")
+    if tensor.is_meta:
+        raise TypeError(f"{name} must hold values, got a tensor on the device 'meta', which holds none")
 
 
 def _flat(tensor: torch.Tensor, name: str) -> torch.Tensor:
@@ -406,12 +491,29 @@ def _zero_one(labels: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     raise ValueError(f"labels must hold only 0/1 or only -1/1, found the values {_first_five(torch.unique(labels))}")
 
 
+def check_elementwise(result: Any, argument: torch.Tensor, name: str, *, constant: bool = False) -> torch.Tensor:
+    """Return what a user's function made of ``argument``, if it is a floating-point tensor of the same shape.
+
+    With ``constant`` it may also be one number for all elements, of shape ().
+    """
+    import torch
+
+    if not isinstance(result, torch.Tensor) or not result.is_floating_point():
+        found = result.dtype if isinstance(result, torch.Tensor) else brief(result)
+        raise TypeError(f"{name} must return a floating-point tensor, got {found}")
+    if result.shape != argument.shape and not (constant and result.ndim == 0):
+        raise ValueError(
+            f"{name} must be elementwise: given shape {tuple(argument.shape)}, it returned {tuple(result.shape)}"
+        )
+    return result
+
+
 def check_module(value: torch.nn.Module, name: str) -> torch.nn.Module:
     """Return ``value`` if it is a torch module."""
     import torch
 
     if not isinstance(value, torch.nn.Module):
-        raise TypeError(f"{name} must be a torch.nn.Module, got {value!r:.80}")
+        raise TypeError(f"{name} must be a torch.nn.Module, got {brief(value)}")
     return value
 
 
@@ -425,6 +527,8 @@ def check_logit_count(logits: torch.Tensor, n_inputs: int) -> torch.Tensor:
     """Return the output of a model for ``n_inputs`` examples as a flat tensor, one floating-point logit per example."""
     import torch
 
+    if isinstance(logits, torch.Tensor):
+        check_dense(logits, "the output of model")
     if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():
         found = logits.dtype if isinstance(logits, torch.Tensor) else type(logits).__name__
         raise TypeError(f"model must return a floating-point tensor of logits, got {found}")
@@ -436,8 +540,8 @@ def check_logit_count(logits: torch.Tensor, n_inputs: int) -> torch.Tensor:
 
 def check_ratio(ratio: Sequence[float], name: str = "ratio") -> tuple[float, float]:
     """Return ``(positive part, negative part)`` as two floats above 0."""
-    if not isinstance(ratio, Sequence | np.ndarray) or len(ratio) != 2:
-        raise ValueError(f"{name} must be two numbers, (positive part, negative part), got {ratio!r}")
+    if not isinstance(ratio, Sequence | np.ndarray) or getattr(ratio, "ndim", 1) == 0 or len(ratio) != 2:
+        raise ValueError(f"{name} must be two numbers, (positive part, negative part), got {brief(ratio)}")
     return check_positive(ratio[0], f"{name}[0]"), check_positive(ratio[1], f"{name}[1]")
 
 

@@ -96,7 +96,7 @@ class Region:
 
 
 def _at_least_one(n: int, share: float, name: str, side: str) -> int:
-    count = hard_mass(check_count(n, f"number of {side} examples", at_least=0), share)
+    count = hard_mass(check_count(n, f"n_{side}", at_least=0), share)
     if count == 0:
         needed = fewest_with_one(share)
         raise ValueError(

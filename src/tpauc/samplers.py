@@ -29,7 +29,16 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import Sampler
 
-from tpauc._validation import FloatArray, check_both_classes, check_count, check_labels, check_ratio, check_scores
+from tpauc._validation import (
+    FloatArray,
+    brief,
+    check_both_classes,
+    check_count,
+    check_dense,
+    check_labels,
+    check_ratio,
+    check_scores,
+)
 from tpauc.region import Region
 
 _BLOCK = 2**15  # row numbers converted to lists at a time: amortises the call and fits into the processor's cache
@@ -97,12 +106,12 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         num_replicas: int | None = None,
         rank: int | None = None,
     ) -> None:
-        positive = check_labels(_as_array(labels), "labels")
+        positive = check_labels(_as_array(labels, "labels"), "labels")
         n_positive, n_negative = check_both_classes(positive, "labels")
         self.batch_size = check_count(batch_size, "batch_size", at_least=2)
         self.positives_per_batch = _positives_in_batch(self.batch_size, *check_ratio(ratio))
         self.negatives_per_batch = self.batch_size - self.positives_per_batch
-        self.seed = check_count(seed, "seed", at_least=0)
+        self.seed = check_count(seed, "seed", at_least=0, at_most=2**128)
         self._replica = _given_replica(num_replicas, rank)
         if self._replica is not None:
             self._check_enough_for(self._replica[0])
@@ -294,7 +303,7 @@ class HardExampleSampler(StratifiedBatchSampler):
                 f"update() must wait: epoch {self.epoch} is resumed at batch {self.position}, with the selection that "
                 "it began with; write `if not sampler.resuming: sampler.update(scores)`"
             )
-        values = check_scores(_as_array(scores), "scores")
+        values = check_scores(_as_array(scores, "scores"), "scores")
         positive, negative = self._all_rows
         if values.size != len(positive) + len(negative):
             raise ValueError(
@@ -316,8 +325,12 @@ class HardExampleSampler(StratifiedBatchSampler):
     def _rows_in(self, state: Mapping[str, Any]) -> _Rows:
         if (selected := state["selected"]) is None:
             return self._all_rows
-        # torch.load may have put the checkpoint on an accelerator.
-        return _Rows(selected["positive"].cpu(), selected["negative"].cpu())
+        if not isinstance(selected, Mapping) or set(selected) != {"positive", "negative"}:
+            raise ValueError(f"state['selected'] must hold rows of positive and negative, got {brief(selected)}")
+        return _Rows(
+            _check_selected(selected["positive"], "positive", self._all_rows.positive, self._n_hard_positives),
+            _check_selected(selected["negative"], "negative", self._all_rows.negative, self._n_hard_negatives),
+        )
 
 
 class _Rows(NamedTuple):
@@ -334,6 +347,18 @@ class _Progress:
     epoch: int = 0
     position: int = 0
     begun: bool = False
+
+
+def _check_selected(rows: Any, side: str, of_class: torch.Tensor, count: int) -> torch.Tensor:
+    """Return the selected rows of a state, on the CPU, if they are ``count`` different rows of the class."""
+    name = f"state['selected'][{side!r}]"
+    if not isinstance(rows, torch.Tensor) or rows.dtype != torch.int64 or rows.ndim != 1:
+        raise TypeError(f"{name} must be a flat tensor of row numbers, got {brief(rows)}")
+    check_dense(rows, name)
+    found: torch.Tensor = rows.cpu()  # torch.load may have put the checkpoint on an accelerator
+    if found.numel() != count or len(set(found.tolist())) != count or not torch.isin(found, of_class).all():
+        raise ValueError(f"{name} must hold {count} different rows with a {side} label, got {brief(found.tolist())}")
+    return found
 
 
 def _check_position(position: int, n_batches: int) -> None:
@@ -400,10 +425,11 @@ def _replica_of_this_process() -> tuple[int, int]:
     return 1, 0
 
 
-def _as_array(values: torch.Tensor | npt.ArrayLike) -> npt.ArrayLike:
+def _as_array(values: torch.Tensor | npt.ArrayLike, name: str) -> npt.ArrayLike:
     """Return a tensor as an array; NumPy has no bfloat16."""
     if not isinstance(values, torch.Tensor):
         return values
+    check_dense(values, name)
     on_cpu = values.detach().cpu()
     array: npt.NDArray[Any] = (on_cpu.float() if on_cpu.dtype == torch.bfloat16 else on_cpu).numpy()
     return array

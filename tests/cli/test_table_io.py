@@ -238,3 +238,27 @@ def test_where_a_table_may_be_written(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(UsageError, match="is a folder"):
         check_table_path(tmp_path / "folder.csv", overwrite=True)
+
+
+def test_a_parquet_page_with_a_flipped_bit_is_refused(tmp_path):
+    path = tmp_path / "table.parquet"
+    write_table(path, pa.table({"whole": np.arange(10_000)}))
+    contents = bytearray(path.read_bytes())
+    contents[len(contents) // 2] ^= 1
+    path.write_bytes(contents)
+    with pytest.raises(ValueError, match="cannot be read: "):
+        read_table(path)
+
+
+@pytest.mark.parametrize(("place", "value"), [(6, 0x20), (6, 0x01), (8, 99)])
+def test_zip_archives_of_another_kind_are_refused(tmp_path, place, value):
+    """Found by fuzzing: patched and encrypted data, and unknown compression, are a RuntimeError of zipfile."""
+    path = tmp_path / "table.npz"
+    np.savez(path, a=np.arange(3))
+    contents = bytearray(path.read_bytes())
+    directory = contents.rindex(b"PK\x01\x02")  # the last entry of the list of files
+    for start in (place, directory + place + 2):
+        contents[start] = value
+    path.write_bytes(contents)
+    with pytest.raises(ValueError, match="cannot be read: "):
+        read_table(path)

@@ -608,3 +608,49 @@ def test_processes_give_the_value_of_one(world_size):
                 "twice": filled([(scores, labels)] * 2, bins).compute().item(),
             }
         assert misfortunes["own"] == exact(*share)
+
+
+# ------------------------------------------------------------------------------------------------------ foreign states
+
+
+def saved_state(**settings):
+    metric = TwoWayPartialAUC(**{"alpha": 0.5, "beta": 0.5, **settings})
+    metric.persistent(True)
+    metric.update(torch.tensor([0.9, 0.8, 0.4, 0.1]), torch.tensor([1, 0, 1, 0]))
+    return metric, metric.state_dict()
+
+
+@pytest.mark.parametrize("bins", [None, 8])
+def test_a_state_is_loaded_by_a_metric_of_the_same_settings(bins):
+    metric, state = saved_state(bins=bins)
+    other = TwoWayPartialAUC(0.5, 0.5, bins)
+    other.load_state_dict(state)
+    assert other.compute() == metric.compute()
+    assert TwoWayPartialAUC(0.5, 0.5, bins).state_dict() == {}  # as of every metric that is not persistent
+
+
+@pytest.mark.parametrize("settings", [{"alpha": 0.6}, {"beta": 0.6}, {"ties": "optimistic"}, {"bins": 8}, {"bins": 16}])
+def test_a_state_of_other_settings_is_refused(settings):
+    other, _ = saved_state(**settings)
+    before = other.compute()
+    with pytest.raises(ValueError, match="state_dict is the state of a metric with other settings"):
+        other.load_state_dict(saved_state()[1])
+    assert other.compute() == before
+
+
+@pytest.mark.parametrize(
+    ("bins", "changes"),
+    [
+        (8, {"positive_counts": torch.zeros(7, dtype=torch.int64)}),
+        (8, {"positive_counts": torch.zeros(8)}),
+        (8, {"negative_counts": -torch.ones(8, dtype=torch.int64)}),
+        (None, {"positive_scores": [torch.tensor([float("nan")])]}),
+        (None, {"positive_scores": [1.0]}),
+        (None, {"negative_scores": [torch.zeros(2, 2)]}),
+        (None, {"negative_scores": "all"}),
+    ],
+)
+def test_a_state_of_another_form_is_refused(bins, changes):
+    metric, state = saved_state(bins=bins)
+    with pytest.raises(ValueError, match=r"state_dict\['(positive|negative)_(counts|scores)'\] must"):
+        metric.load_state_dict({**state, **changes})

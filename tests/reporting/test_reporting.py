@@ -18,7 +18,7 @@ from tpauc.metrics.comparison import compare_tpauc
 from tpauc.metrics.intervals import tpauc_interval
 from tpauc.metrics.operating_points import operating_point
 from tpauc.region import Region
-from tpauc.reporting import report
+from tpauc.reporting import page, report
 from tpauc.reporting.curves import MAX_POINTS, roc_vertices
 from tpauc.reporting.figures import (
     check_history,
@@ -322,6 +322,20 @@ def test_an_error_while_writing_leaves_what_was_there(tmp_path, monkeypatch, sta
 def test_an_existing_page_is_replaced(tmp_path):
     (tmp_path / "report.html").write_text("old")
     assert write(tmp_path).startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("name", ["report.html", "report-roc.png"])
+def test_a_file_that_appears_while_the_report_is_made_is_kept(tmp_path, monkeypatch, name):
+    drawn = page._rendered
+
+    def slow(*arguments, **options):
+        (tmp_path / name).write_text("of another process")
+        return drawn(*arguments, **options)
+
+    monkeypatch.setattr(page, "_rendered", slow)
+    with pytest.raises(FileExistsError, match=f"{name} exists, and overwrite=False"):
+        report(Y, {"a": SCORES}, alpha=1, beta=1, out=tmp_path / "report.html", overwrite=False)
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "of another process")]
 
 
 Y, SCORES = [1, 0, 1, 0], [0.9, 0.1, 0.4, 0.5]

@@ -20,6 +20,7 @@ from sklearn.utils import check_array
 from tpauc._validation import (
     BoolArray,
     FloatArray,
+    brief,
     check_both_classes,
     check_choice,
     check_count,
@@ -28,6 +29,7 @@ from tpauc._validation import (
     check_same_length,
     import_extra,
 )
+from tpauc.classifiers._input import checked_rows
 from tpauc.classifiers.cross_validation import (
     CONFIDENCE,
     Maker,
@@ -178,8 +180,12 @@ def advise(
     check_count(n_folds, "n_folds", at_least=2)
     check_count(n_repeats, "n_repeats")
     random = check_random_state(random_state)
+    if progress is not None and (isinstance(progress, type) or not callable(progress)):
+        raise TypeError(f"progress must be a function of a line of text, got {brief(progress)}")
+    if preprocessing is not None and (isinstance(preprocessing, type) or not hasattr(preprocessing, "fit_transform")):
+        raise TypeError(f"preprocessing must be a scikit-learn transformer, got {brief(preprocessing)}")
     if preprocessing is None:
-        X = _as_numbers(X) if model == "lightgbm" else check_array(X, dtype=np.float64)
+        X = _as_numbers(X) if model == "lightgbm" else checked_rows(None, X)
     else:
         X = _table(X)
     positive = check_labels(y, "y", pos_label)
@@ -224,7 +230,7 @@ def _lightgbm(seed: int, **options: Any) -> Any:
 
 
 def _as_numbers(X: Any) -> Any:
-    return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+    return checked_rows(None, X, ensure_all_finite="allow-nan")
 
 
 def _booster(region: Region, seed: int) -> Any:

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from tpauc._validation import BoolArray, check_number, check_sample_weight
+from tpauc._validation import BoolArray, brief, check_moderate_weight, check_number, is_label
+from tpauc.classifiers._input import checked_labels, checked_rows, generator_of, naming
 from tpauc.classifiers.folds import group_numbers
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.operating_points import OperatingPoint, operating_point_in_region
@@ -88,8 +88,8 @@ def positive_class(classes: Array, pos_label: Any, *, stacklevel: int) -> int:
     """
     first, second = classes.tolist()
     if pos_label is not None:
-        if not np.isscalar(pos_label) or pos_label not in (first, second):
-            raise ValueError(f"pos_label={pos_label!r} is not among the labels of y, {first!r} and {second!r}")
+        if not is_label(pos_label) or pos_label not in (first, second):
+            raise ValueError(f"pos_label={brief(pos_label)} is not among the labels of y, {first!r} and {second!r}")
         return int(pos_label == second)
     # False equals 0 and True equals 1.
     if (first, second) not in ((0, 1), (-1, 1)):
@@ -125,22 +125,24 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[TrainingData, Region, np.random.Generator]:
         """Return checked rows, a region that is not empty, and a generator; delete what was fitted before."""
         self._drop_fitted()
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, **options)
+        X = checked_rows(self, X, ensure_min_samples=2, **options)
+        y = checked_labels(y, len(X))
         data = TrainingData(X, self._encode(y))
         if groups is not None:
             data = data._replace(groups=group_numbers(groups, len(X)))
         if sample_weight is not None:
-            weight = check_sample_weight(sample_weight, data.positive)
+            weight = check_moderate_weight(sample_weight, data.positive)
             data = data._replace(weight=weight).take(weight > 0)._replace(used=weight > 0)
         region = nonempty_region(region, data.positive, data.weight, stacklevel=4)
-        return data, region, np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        return data, region, generator_of(self.random_state)
 
     def _encode(self, y: Array) -> BoolArray:
         """Remember the two classes and return which rows are positive."""
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        if kind != "binary":
-            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+        with naming("y"):
+            check_classification_targets(y)
+            kind = type_of_target(y, input_name="y", raise_unknown=True)
+            if kind != "binary":
+                raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
         classes, labels = np.unique(y, return_inverse=True)
         if classes.size < 2:
             raise ValueError(f"y has one class only, {classes[0]!r}; both classes are needed")
@@ -253,9 +255,9 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the TPAUC of the region on the given rows, shape (n, d), labels, shape (n,), and weights."""
         logits = self._logits(X)
-        labels = np.asarray(y)
+        labels = checked_labels(y, len(logits))
         first, second = self.classes_.tolist()
-        if strangers := set(np.unique(labels).tolist()) - {first, second}:
+        if strangers := set(labels.tolist()) - {first, second}:
             raise ValueError(f"y holds {min(strangers, key=str)!r}, which is neither {first!r} nor {second!r}")
         return tpauc_score(
             labels == self.pos_label_, logits, alpha=self.alpha, beta=self.beta, sample_weight=sample_weight

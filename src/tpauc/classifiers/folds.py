@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from tpauc._validation import BoolArray
+from tpauc._validation import BoolArray, check_column
 
 IntArray = npt.NDArray[np.intp]
 
@@ -270,7 +270,7 @@ def _separable(copy: IntArray, positive: BoolArray, groups: Any, where: str, sta
 
 def group_numbers(groups: Any, n_rows: int) -> IntArray:
     """Return the number of the group of each row; missing values are an error."""
-    values = np.asarray(groups)
+    values = check_column(groups, "groups")
     if values.shape != (n_rows,):
         raise ValueError(f"groups must have shape ({n_rows},), one value per row, got {values.shape}")
     missing = [number for number, value in enumerate(values.tolist()) if value is None or value != value]

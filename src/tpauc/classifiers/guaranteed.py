@@ -15,12 +15,22 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import _safe_indexing, assert_all_finite, check_random_state, get_tags
+from sklearn.utils import _safe_indexing, assert_all_finite, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_method_params, check_is_fitted, column_or_1d, indexable
+from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted, indexable
 
-from tpauc._validation import BoolArray, check_choice, check_groups, check_number, check_sample_weight
+from tpauc._validation import (
+    BoolArray,
+    brief,
+    check_choice,
+    check_groups,
+    check_moderate_weight,
+    check_not_masked,
+    check_number,
+    check_pos_label,
+)
+from tpauc.classifiers._input import checked_labels, generator_of, naming
 from tpauc.metrics.operating_points import operating_point
 from tpauc.metrics.thresholds import MAX_TPR, MIN_FPR
 from tpauc.region import Region
@@ -145,13 +155,19 @@ class GuaranteedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEst
         Region(self.alpha, self.beta)
         check_choice(self.rule, "rule", (MAX_TPR, MIN_FPR))
         check_choice(self.response_method, "response_method", _RESPONSES)
+        if isinstance(self.estimator, type) or not all(hasattr(self.estimator, name) for name in ("fit", "get_params")):
+            raise TypeError(f"estimator must be a scikit-learn classifier, got {brief(self.estimator)}")
         share = self._held_out_share()
-        X, y, groups = indexable(X, y, groups)
-        labels = column_or_1d(y, warn=True)
-        classes = _two_classes(labels)
+        check_not_masked(X, "X")
+        with naming("X"):
+            (X,) = indexable(X)
+            n_rows = _num_samples(X)
+        labels = checked_labels(y, n_rows)
+        with naming("y"):
+            classes = _two_classes(labels)
         positive = self._positive_class(classes)
         if fit_params.get("sample_weight") is not None:
-            check_sample_weight(fit_params["sample_weight"], labels == positive)
+            check_moderate_weight(fit_params["sample_weight"], labels == positive)
         codes = None if groups is None else check_groups(groups, labels == positive)
         if share is None:
             if fit_params:
@@ -161,10 +177,11 @@ class GuaranteedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEst
             estimator, held_out = self.estimator, np.arange(labels.size)
             check_is_fitted(estimator)
         else:
-            random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+            random = generator_of(self.random_state)
             trained, held_out = _split(labels == positive, codes, share, random)
             params = _check_method_params(X, fit_params, indices=trained)
-            estimator = clone(self.estimator).fit(_safe_indexing(X, trained), labels[trained], **params)
+            with naming("X"):
+                estimator = clone(self.estimator).fit(_safe_indexing(X, trained), labels[trained], **params)
         if not np.array_equal(estimator.classes_, classes):
             raise ValueError(f"the estimator was fitted to the classes {estimator.classes_}, but y holds {classes}")
         self._set_threshold(estimator, positive, _safe_indexing(X, held_out), labels[held_out], codes, held_out)
@@ -209,6 +226,7 @@ class GuaranteedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEst
     def _positive_class(self, classes: Array) -> Any:
         """Return the positive class of two, with a warning where it is only a guess."""
         if self.pos_label is not None:
+            check_pos_label(self.pos_label)
             if self.pos_label not in classes.tolist():
                 raise ValueError(f"pos_label={self.pos_label!r} is not among the labels of y, {classes.tolist()}")
             return classes[classes.tolist().index(self.pos_label)]
@@ -254,16 +272,21 @@ class GuaranteedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEst
     def predict_proba(self, X: Any) -> Array:
         """Return the estimator's own probabilities, shape (n, 2); `predict` does not cut them at one half."""
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict_proba(X))
+        check_not_masked(X, "X")
+        with naming("X"):
+            return np.asarray(self.estimator_.predict_proba(X))
 
     def _scores(self, estimator: Any, X: Any, positive: Any) -> Array:
         """Return scores that are higher for the positive class, shape (n,)."""
+        check_not_masked(X, "X")
         is_second = positive == estimator.classes_[1]
         if self.response_method != "predict_proba" and hasattr(estimator, "decision_function"):
-            decision = _floating(estimator.decision_function(X))
+            with naming("X"):
+                decision = _floating(estimator.decision_function(X))
             return decision if is_second else -decision
         if self.response_method != "decision_function" and hasattr(estimator, "predict_proba"):
-            return _floating(estimator.predict_proba(X))[:, int(is_second)]
+            with naming("X"):
+                return _floating(estimator.predict_proba(X))[:, int(is_second)]
         wanted = "decision_function or predict_proba" if self.response_method == "auto" else self.response_method
         raise AttributeError(f"the estimator {type(estimator).__name__} has no {wanted}, which gives the scores")
 

@@ -15,18 +15,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import make_scorer
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tpauc._validation import (
     BoolArray,
+    check_between,
     check_choice,
     check_count,
     check_flag,
+    check_number,
     check_open_share,
+    check_pos_label,
     check_positive,
     import_extra,
 )
 from tpauc.classifiers._candidates import CandidatesByFolds, Fitted, Scaling, SingleTraining, Strategy, Trainer
+from tpauc.classifiers._input import checked_rows
 from tpauc.classifiers.base import RegionClassifier, positive_class
 from tpauc.classifiers.linear.directions import LinearDirections, LinearSettings, LinearTrainer
 from tpauc.classifiers.progress import limited_threads
@@ -240,7 +244,7 @@ class TPAUCClassifier(RegionClassifier):
         return ModuleTrainer(make, self.method, region, settings, **options)
 
     def _linear_settings(self) -> LinearSettings:
-        penalty = None if self.regularization is None else 1.0 / self.regularization
+        penalty = None if self.regularization is None else 1.0 / check_number(self.regularization, "regularization")
         return LinearSettings(**_given(penalty=penalty, folds=self.n_folds))
 
     def _network(self) -> tuple[BankMaker, NetworkSettings]:
@@ -270,7 +274,7 @@ class TPAUCClassifier(RegionClassifier):
     def _held_out(self) -> float | tuple[Array, BoolArray] | None:
         """Return the share to hold out, or the given rows with their labels."""
         if isinstance(self.validation, (tuple, list)):
-            X = validate_data(self, self.validation[0], dtype=np.float64, reset=False)
+            X = checked_rows(self, self.validation[0], reset=False)
             y = np.asarray(self.validation[1])
             if y.shape != (len(X),):
                 raise ValueError(f"validation has {len(X)} rows and labels of shape {y.shape}")
@@ -289,7 +293,7 @@ class TPAUCClassifier(RegionClassifier):
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name)
         if self.regularization is not None:
-            check_positive(self.regularization, "regularization")
+            check_between(check_positive(self.regularization, "regularization"), "regularization", 1e-100, 1e100)
         check_flag(self.standardize, "standardize")
         check_flag(self.calibrate, "calibrate")
         # Whoever gives a module has imported torch.
@@ -298,8 +302,8 @@ class TPAUCClassifier(RegionClassifier):
                 "model must be a function that makes a module, since each fold trains a new one; "
                 "give lambda n_features: nn.Sequential(...) instead of a module"
             )
-        if not callable(self.model):
-            check_choice(self.model, "model", MODELS)
+        if isinstance(self.model, type) or not callable(self.model):
+            check_choice(self.model, "model", MODELS)  # type: ignore[arg-type]
         if isinstance(self.validation, str):
             check_choice(self.validation, "validation", ("cv",))
         elif isinstance(self.validation, (tuple, list)):
@@ -334,7 +338,7 @@ class TPAUCClassifier(RegionClassifier):
 
     def _logits(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = checked_rows(self, X, reset=False)
         if hasattr(self, "coef_"):
             of_second = X @ self.coef_[0] + self.intercept_[0]
             return np.asarray(of_second if self._positive_is_second else -of_second)
@@ -368,6 +372,8 @@ def tpauc_scorer(alpha: float, beta: float, *, pos_label: Any = None) -> Any:
     (5,)
     """
     region = Region(alpha, beta)
+    if pos_label is not None:
+        check_pos_label(pos_label)
     return make_scorer(
         _tpauc_of_label,
         response_method=("decision_function", "predict_proba"),

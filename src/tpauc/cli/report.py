@@ -80,6 +80,7 @@ def report(
         n_resamples=resamples,
         random_state=seed,
         intervals=intervals,
+        overwrite=overwrite,
     )
     show({"report": str(written)}, [f"The report is {written}"], as_json=as_json)
 

@@ -27,7 +27,7 @@ from types import UnionType
 from typing import Any, NamedTuple
 
 from tpauc._files import replaced_folder, write_flushed
-from tpauc._validation import import_extra
+from tpauc._validation import brief, import_extra
 from tpauc.cli._text import Document
 from tpauc.cli.errors import UsageError, check_existing, listed
 from tpauc.region import Region
@@ -218,6 +218,12 @@ def _check_card(card: Any, kind: str, fields: Mapping[str, type], where: object)
     if not isinstance(card, dict) or card.get("kind") != kind:
         raise ValueError(f"{where} is not the card of a run of this version of tpauc")
     _check_card_fields(card, fields, where)
+    _check_card_fields(card["settings"], {"method": str}, where)
+    _check_card_fields(card["target"], {"column": str}, where)
+    for model in card["models"]:
+        if not isinstance(model, dict):
+            raise ValueError(f"{where} is damaged: a model is {brief(model)} where a mapping is expected")
+        _check_card_fields(model, {"name": str}, where)
     return card
 
 

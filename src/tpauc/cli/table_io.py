@@ -14,6 +14,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,7 +126,8 @@ def _clear_errors(path: Path) -> Iterator[None]:
         raise ValueError(f"{path} is not UTF-8 text; save it as UTF-8") from error
     except MemoryError as error:
         raise MemoryError(f"{path} does not fit into memory") from error
-    except (pa.ArrowException, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    # RuntimeError: zip archives that are encrypted, or of a kind that zipfile does not support.
+    except (pa.ArrowException, ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(f"{path} cannot be read: {reason}") from error
 
@@ -143,7 +145,7 @@ def _parquet_names(path: Path) -> list[str]:
 def _read_parquet(path: Path, wanted: Wanted) -> pa.Table:
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
+    with parquet.ParquetFile(path, page_checksum_verification=True) as file:
         return file.read(columns=wanted.columns)
 
 
@@ -205,7 +207,7 @@ def write_table(path: Path, table: pa.Table) -> None:
 
     buffer, suffix = io.BytesIO(), path.suffix.lower()
     if suffix in _PARQUET:
-        parquet.write_table(table, buffer)
+        parquet.write_table(table, buffer, write_page_checksum=True)
     else:
         csv.write_csv(table, buffer, csv.WriteOptions(delimiter=SEPARATORS[suffix]))
     write_atomically(path, buffer.getbuffer())

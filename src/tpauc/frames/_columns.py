@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
-from tpauc._validation import check_text
+from tpauc._validation import brief, check_pos_label, check_text
 from tpauc.frames._engines import Frame, collect
 
 LABEL, NEGATIVE = "tpauc_positive", "tpauc_negative"
@@ -83,6 +86,8 @@ def check_columns(
 ) -> Columns:
     """Return the columns of a table if they are there and of a kind that can be used."""
     schema = table.collect_schema()
+    if pos_label is not None:
+        check_pos_label(pos_label)
     wanted = {"label": [label], "score": list(scores), "by": list(by), "groups": [] if groups is None else [groups]}
     for argument, names in wanted.items():
         for name in names:
@@ -127,6 +132,8 @@ def _check_label_type(table: Frame, name: str, dtype: nw.dtypes.DType, pos_label
     """Return whether the labels are numbers that have to be 0/1 or -1/1."""
     label = nw.col(name)
     if pos_label is not None:
+        if not _can_hold(dtype, pos_label):
+            raise ValueError(f"pos_label={brief(pos_label)} is not among the labels of {name!r}, which are {dtype}")
         _check_two_classes(table, name, pos_label)
         return False
     if dtype == nw.Boolean:
@@ -138,6 +145,26 @@ def _check_label_type(table: Frame, name: str, dtype: nw.dtypes.DType, pos_label
         f"label={name!r} must hold 0/1 or -1/1 as numbers or booleans, got {found['n'][0]} rows of type {dtype}, for "
         f"example {found['low'][0]!r} and {found['high'][0]!r}; say which one is positive with pos_label"
     )
+
+
+def _can_hold(dtype: nw.dtypes.DType, label: Any) -> bool:
+    """Return whether a column may hold a label. Engines convert what they compare: to DuckDB "0.3" equals 0."""
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        kinds = int | float | Decimal | np.integer | np.floating | np.bool_
+        number: Any = label
+        return isinstance(label, kinds) and bool(number != number or abs(number) < 2**63)
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return isinstance(label, str) and not any("\ud800" <= letter <= "\udfff" for letter in label)
+    return not isinstance(label, str | Real)
+
+
+def column_names(value: Any, argument: str) -> list[str]:
+    """Return one or several names of columns as a list."""
+    if value is None or isinstance(value, str):
+        return [] if value is None else [value]
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{argument} must be the name of a column or a list of names, got {brief(value)}")
+    return list(value)
 
 
 def _check_two_classes(table: Frame, name: str, pos_label: Any) -> None:

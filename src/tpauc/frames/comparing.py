@@ -10,7 +10,7 @@ import narwhals as nw
 
 from tpauc._validation import check_open_share
 from tpauc.frames._clusters import with_influence
-from tpauc.frames._columns import CLUSTER, LABEL, score_name
+from tpauc.frames._columns import CLUSTER, LABEL, column_names, score_name
 from tpauc.frames._counting import count
 from tpauc.frames._engines import Frame, collect
 from tpauc.frames._inside import SERIES
@@ -60,7 +60,7 @@ def compare(
     """
     region = Region(alpha, beta)
     confidence = check_open_share(confidence, "confidence")
-    names = [score] if isinstance(score, str) else list(score)
+    names = column_names(score, "score")
     if len(names) != 2:
         raise ValueError(f"score must name two columns to compare, got {names}")
     columns = columns_of(table, label, names, pos_label, None, groups)

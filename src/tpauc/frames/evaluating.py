@@ -19,7 +19,7 @@ from tpauc._validation import (
     check_share,
 )
 from tpauc.frames._clusters import clustered_variances
-from tpauc.frames._columns import Columns, check_columns
+from tpauc.frames._columns import Columns, check_columns, column_names
 from tpauc.frames._counting import Counted, Key, count
 from tpauc.frames._engines import as_frame, is_path
 from tpauc.frames._selecting import Pairs, add_up_pairs, check_classes, hard_selection
@@ -292,7 +292,7 @@ def columns_of(
 
 def _names(value: str | Sequence[str] | None, argument: str) -> list[str]:
     """Return one or several names of columns as a list."""
-    names = [] if value is None else [value] if isinstance(value, str) else list(value)
+    names = column_names(value, argument)
     if argument == "score" and not names:
         raise ValueError("score must name at least one column, got none")
     return names

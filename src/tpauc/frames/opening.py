@@ -14,7 +14,8 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from tpauc._validation import check_choice, check_path, import_extra
+from tpauc._validation import brief, check_choice, check_path, check_pos_label, check_text, import_extra
+from tpauc.frames._columns import column_names
 from tpauc.frames._engines import duckdb_connection
 
 ENGINES = ("duckdb", "polars", "spark")
@@ -65,19 +66,28 @@ def open_files(
         raise ValueError(f"threads is a setting of engine='duckdb', got engine={engine!r}")
     if engine == "polars" and memory is not None:
         raise ValueError("memory cannot be limited with engine='polars'; take duckdb or spark")
-    files = find_files(paths)
+    check_text(label, "label")
+    names = {argument: column_names(value, argument) for argument, value in (("scores", scores), ("others", others))}
+    if not names["scores"]:
+        raise ValueError(f"scores must name at least one column, got {brief(scores)}")
+    for argument, own in names.items():
+        for name in own:
+            check_text(name, argument)
+    if pos_label is not None:
+        check_pos_label(pos_label)
+    files = find_files(paths, "paths of the table")
     is_csv = _format_of(files) == "csv"
-    columns = list(dict.fromkeys([label, *scores, *others]))
+    columns = list(dict.fromkeys([label, *names["scores"], *names["others"]]))
     local = [Path(file) for file in files if "://" not in file]
     if is_csv:
         delimiter = _check_headers(local, columns)
-        text = _Text(label, scores, columns, pos_label, delimiter)
+        text = _Text(label, names["scores"], columns, pos_label, delimiter)
         return _OPEN_CSV[engine](files, text, memory, threads)
     _check_schemas(local, columns)
     return _OPEN_PARQUET[engine](files, memory, threads)
 
 
-def find_files(paths: Paths) -> list[str]:
+def find_files(paths: Paths, argument: str = "table") -> list[str]:
     """Return the files that paths, globs and folders stand for, in order.
 
     Examples
@@ -89,12 +99,14 @@ def find_files(paths: Paths) -> list[str]:
     ...
     FileNotFoundError: table: there is no file no/such/file.csv
     """
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    if not isinstance(given, list | tuple):
+        raise TypeError(f"{argument} must be a path or a list of paths, got {brief(paths)}")
     if not given:
-        raise ValueError("table must name at least one file, got an empty list")
+        raise ValueError(f"{argument} must name at least one file, got an empty list")
     found: list[str] = []
     for one in given:
-        path = check_path(one, "table")
+        path = check_path(one, argument)
         if "://" in path:
             found.append(path)
         elif Path(path).is_dir():

@@ -26,6 +26,7 @@ from torch import nn
 from tpauc._validation import (
     check_choice,
     check_count,
+    check_flag,
     check_logits_and_labels,
     check_non_negative,
     check_number,
@@ -80,7 +81,7 @@ class ReweightedCrossEntropy(nn.Module):
         self.counts = None
         if n_positive is not None and n_negative is not None:
             self.counts = (check_count(n_positive, "n_positive"), check_count(n_negative, "n_negative"))
-        self.across_processes = across_processes
+        self.across_processes = check_flag(across_processes, "across_processes")
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the mean weighted cross-entropy, a tensor of shape (), at least float32."""
@@ -124,7 +125,7 @@ class FocalLoss(nn.Module):
         super().__init__()
         self.gamma = check_non_negative(gamma, "gamma")
         self.alpha = None if alpha is None else check_open_share(alpha, "alpha")
-        self.across_processes = across_processes
+        self.across_processes = check_flag(across_processes, "across_processes")
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the mean focal loss, a tensor of shape (), at least float32."""
@@ -179,7 +180,7 @@ class ClassBalancedFocal(nn.Module):
         if not 0.0 <= self.beta < 1.0:
             raise ValueError(f"beta must be in [0, 1), got {beta!r}")
         self.gamma = check_non_negative(gamma, "gamma")
-        self.across_processes = across_processes
+        self.across_processes = check_flag(across_processes, "across_processes")
         inverse = [_inverse_effective_number(count, self.beta) for count in self.counts]
         scale = sum(self.counts) / sum(count * weight for count, weight in zip(self.counts, inverse, strict=True))
         self.positive_weight, self.negative_weight = (weight * scale for weight in inverse)
@@ -252,7 +253,7 @@ class TruncatedLoss(nn.Module):
             TruncatedSide(check_share(beta, "beta")),
             Square(),
             "sigmoid",
-            across_processes,
+            check_flag(across_processes, "across_processes"),
         )
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from tpauc._validation import check_choice, check_logits_and_labels, check_positive
+from tpauc._validation import check_choice, check_flag, check_logits_and_labels, check_positive
 from tpauc.losses._moments import PairMean
 from tpauc.losses._objective import SCORES, constant_weight_risk, differentiable
 from tpauc.losses._pair_matrix import PairMatrix, check_indices, check_num_examples
@@ -99,7 +99,7 @@ class CVaRTPAUCLoss(nn.Module):
         self.scores = check_choice(scores, "scores", SCORES)
         self.dual_lr = check_positive(dual_lr, "dual_lr")
         self.num_examples = check_num_examples(num_examples)
-        self.across_processes = across_processes
+        self.across_processes = check_flag(across_processes, "across_processes")
         self.thresholds = TrackedThresholds(self.region, self.dual_lr, across_processes)
         if self.num_examples:
             self.register_buffer("row_levels", torch.full((self.num_examples,), UNSET))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from tpauc._validation import check_logits_and_labels, check_positive
+from tpauc._validation import check_flag, check_logits_and_labels, check_positive
 from tpauc.losses._thresholds import TrackedThresholds
 from tpauc.losses.distributed import global_sum, sum_over_processes
 from tpauc.losses.minimax import SaddleLoss
@@ -61,7 +61,7 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
         super().__init__()
         self.region = Region(alpha, beta)
         self.thresholds = TrackedThresholds(self.region, check_positive(threshold_lr, "threshold_lr"), across_processes)
-        self.across_processes = across_processes
+        self.across_processes = check_flag(across_processes, "across_processes")
         self.a, self.b, self.g = (nn.Parameter(torch.zeros(())) for _ in range(3))
         self.register_buffer("started", torch.tensor(False))
 

@@ -17,7 +17,7 @@ import math
 import torch
 from torch import nn
 
-from tpauc._validation import check_choice, check_logits_and_labels, check_positive, check_share
+from tpauc._validation import check_choice, check_flag, check_logits_and_labels, check_positive, check_share
 from tpauc.losses._moments import PairMean
 from tpauc.losses._objective import SCORES, differentiable
 from tpauc.losses._pair_matrix import PairMatrix, check_indices, check_num_examples
@@ -94,7 +94,7 @@ class KLTPAUCLoss(nn.Module):
         self.inner_rate = check_share(inner_rate, "inner_rate")
         self.outer_rate = check_share(outer_rate, "outer_rate")
         self.num_examples = check_num_examples(num_examples)
-        self.across_processes = across_processes
+        self.across_processes = check_flag(across_processes, "across_processes")
         self.register_buffer("log_w", torch.tensor(_UNSET))
         if self.num_examples:
             self.register_buffer("log_u", torch.full((self.num_examples,), _UNSET))

@@ -25,9 +25,12 @@ import torch
 from torch import nn
 
 from tpauc._validation import (
+    brief,
     check_choice,
+    check_flag,
     check_logits_and_labels,
     check_module,
+    check_momentum,
     check_non_negative,
     check_positive,
     check_trainable,
@@ -183,7 +186,8 @@ class MinimaxTPAUCLoss(SaddleLoss):
             negative = _weighting_function(negative_weighting, "negative_weighting")
         self.form = check_choice(form, "form", FORMS)
         self.start = check_choice(start, "start", ("zero", "batch"))
-        self.objective = PairObjective(positive, negative, Square(), "sigmoid", across_processes)
+        flag = check_flag(across_processes, "across_processes")
+        self.objective = PairObjective(positive, negative, Square(), "sigmoid", flag)
         self._players = players(FORMS[self.form], _moment_bounds(positive, negative))
         # One copy per device and dtype, always made from the float64 original.
         self._games: dict[tuple[torch.device, torch.dtype], _Game] = {}
@@ -333,7 +337,7 @@ def descent_ascent(
     descent, ascent = loss.descent_variables(), loss.ascent_variables()
     variables = {id(variable) for variable in (*descent, *ascent)}
     a_lr, b_lr = _step_sizes(dual_lr)
-    momentum = check_non_negative(momentum, "momentum")
+    momentum = check_momentum(momentum)
     plain: dict[str, Any] = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0}
     groups: list[dict[str, Any]] = [
         {"params": [p for p in model.parameters() if p.requires_grad and id(p) not in variables]},
@@ -345,7 +349,7 @@ def descent_ascent(
         lr=check_positive(lr, "lr"),
         momentum=momentum,
         weight_decay=check_non_negative(weight_decay, "weight_decay"),
-        nesterov=nesterov and momentum > 0.0,
+        nesterov=check_flag(nesterov, "nesterov") and momentum > 0.0,
     )
 
     def project(_optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
@@ -361,5 +365,5 @@ def _step_sizes(dual_lr: float | tuple[float, ...] | list[float]) -> tuple[float
         size = check_positive(dual_lr, "dual_lr")
         return size, size
     if len(dual_lr) != 2:
-        raise ValueError(f"dual_lr must be one number or two, the steps of a and of b, got {dual_lr!r}")
+        raise ValueError(f"dual_lr must be one number or two, the steps of a and of b, got {brief(dual_lr)}")
     return check_positive(dual_lr[0], "dual_lr[0]"), check_positive(dual_lr[1], "dual_lr[1]")

@@ -19,7 +19,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from tpauc._validation import check_logits_and_labels, check_open_share, check_positive
+from tpauc._validation import check_flag, check_logits_and_labels, check_open_share, check_positive
 from tpauc.losses._thresholds import TrackedThresholds
 from tpauc.losses.distributed import global_sum, sum_over_processes
 from tpauc.losses.surrogates import as_surrogate
@@ -39,7 +39,7 @@ class _RateConstrainedLoss(nn.Module):
         self._region = region
         self.surrogate = as_surrogate(surrogate)
         self.dual_lr = check_positive(dual_lr, "dual_lr")
-        self.across_processes = across_processes
+        self.across_processes = check_flag(across_processes, "across_processes")
         self.thresholds = TrackedThresholds(region, self.dual_lr, across_processes)
         self.register_buffer("slopes", torch.zeros(2))
 

@@ -34,7 +34,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-from tpauc._validation import check_choice, check_positive
+from tpauc._validation import check_choice, check_elementwise, check_positive
 from tpauc.losses._moments import (
     Batch,
     Kernel,
@@ -327,12 +327,7 @@ class FromCallable(_BlockSurrogate):
     function: Callable[[torch.Tensor], torch.Tensor]
 
     def __call__(self, t: torch.Tensor) -> torch.Tensor:
-        value = self.function(t)
-        if value.shape != t.shape:
-            raise ValueError(
-                f"surrogate must be elementwise: given shape {tuple(t.shape)}, it returned {tuple(value.shape)}"
-            )
-        return value
+        return check_elementwise(self.function(t), t, "surrogate")
 
 
 SURROGATES: dict[str, Surrogate] = {

@@ -9,14 +9,14 @@ of the global batch. ``across_processes=False`` uses the local batch only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 
-from tpauc._validation import check_choice, check_count, check_flag, check_logits_and_labels
+from tpauc._validation import brief, check_choice, check_count, check_flag, check_logits_and_labels
 from tpauc.losses._objective import SCORES, PairObjective, pair_risk
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.rank_weighting import TruncatedSide
@@ -96,7 +96,7 @@ class TPAUCLoss(nn.Module):
             negative.for_negatives(),
             as_surrogate(surrogate),
             check_choice(scores, "scores", SCORES),
-            across_processes,
+            check_flag(across_processes, "across_processes"),
             check_flag(normalize, "normalize"),
             check_flag(detach_weights, "detach_weights"),
         )
@@ -146,7 +146,7 @@ class WarmUp(nn.Module):
         super().__init__()
         for name, loss in (("first", first), ("then", then)):
             if not isinstance(loss, nn.Module):
-                raise TypeError(f"{name} must be a loss module such as SquareAUCLoss(), got {loss!r}")
+                raise TypeError(f"{name} must be a loss module such as SquareAUCLoss(), got {brief(loss)}")
         self.first, self.then = first, then
         self.epochs = check_count(epochs, "epochs", at_least=0)
         self._epoch = 0
@@ -175,6 +175,8 @@ class WarmUp(nn.Module):
 
     def set_extra_state(self, state: dict[str, int]) -> None:
         """Restore the epoch of a saved state."""
+        if not isinstance(state, Mapping) or "epoch" not in state:
+            raise ValueError(f"state must be what get_extra_state() returns, with an epoch, got {brief(state)}")
         self._epoch = check_count(state["epoch"], "epoch", at_least=0)
 
 
@@ -241,6 +243,9 @@ def empirical_risks(
     """
     region = Region(alpha, beta)
     flat_logits, y = check_logits_and_labels(logits, labels)
+    check_flag(across_processes, "across_processes")
+    if not flat_logits.isfinite().all():
+        raise ValueError("logits must be finite here, found NaN or infinite values")
     (flat_logits, y), _ = gather_columns(torch.stack((flat_logits, y)), across_processes)
     n_positive = int(y.sum())
     n_negative = y.numel() - n_positive

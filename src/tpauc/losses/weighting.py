@@ -18,11 +18,11 @@ so a user may give either: `Weighting.from_function` takes psi, `Weighting.from_
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
-from tpauc._validation import check_positive
+from tpauc._validation import brief, check_between, check_elementwise, check_positive
 from tpauc.losses._hardness import Hardness, Weights, constant, log_sigmoid
 from tpauc.losses.duality import (
     Calibration,
@@ -180,7 +180,7 @@ class Polynomial(WeightingFunction):
         >>> Polynomial.from_exponent(0.5)
         Polynomial(gamma=3.0)
         """
-        return cls(1.0 + 1.0 / check_positive(exponent, "exponent"))
+        return cls(1.0 + 1.0 / check_between(check_positive(exponent, "exponent"), "exponent", 1e-15, 1e15))
 
     @property
     def exponent(self) -> float:
@@ -289,13 +289,14 @@ class FromFunction(WeightingFunction):
     """A user's psi; see `Weighting.from_function`."""
 
     psi: TensorFunction
+    name: str = field(default="psi", repr=False, compare=False)  # what errors call it
 
     def __post_init__(self) -> None:
-        if not callable(self.psi):
-            raise TypeError(f"psi must be a function of a tensor, got {self.psi!r}")
+        if isinstance(self.psi, type) or not callable(self.psi):
+            raise TypeError(f"{self.name} must be a function of a tensor, got {brief(self.psi)}")
 
     def __call__(self, hardness: torch.Tensor) -> torch.Tensor:
-        return self.psi(hardness)
+        return check_elementwise(self.psi(hardness), hardness, self.name, constant=True)
 
 
 @dataclass(frozen=True)
@@ -305,18 +306,18 @@ class FromPenalty(WeightingFunction):
     phi: TensorFunction
 
     def __post_init__(self) -> None:
-        if not callable(self.phi):
-            raise TypeError(f"phi must be a function of a tensor, got {self.phi!r}")
+        if isinstance(self.phi, type) or not callable(self.phi):
+            raise TypeError(f"phi must be a function of a tensor, got {brief(self.phi)}")
 
     def __call__(self, hardness: torch.Tensor) -> torch.Tensor:
-        return weight_from_penalty(self.phi, hardness)
+        return weight_from_penalty(self.penalty, hardness)
 
     def penalty(self, weight: torch.Tensor) -> torch.Tensor:
         """Return the user's ``phi(weight)``; ``phi(psi(0))`` need not be 0, as a constant does not change psi."""
-        return self.phi(weight)
+        return check_elementwise(self.phi(weight), weight, "phi", constant=True)
 
     def calibration(self) -> Calibration:
-        return calibration_of_penalty(self.phi)
+        return calibration_of_penalty(self.penalty)
 
 
 def as_weighting(weighting: Weighting | TensorFunction, name: str = "weighting") -> Weighting:
@@ -324,5 +325,5 @@ def as_weighting(weighting: Weighting | TensorFunction, name: str = "weighting")
     if isinstance(weighting, Weighting):
         return weighting
     if isinstance(weighting, type) or not callable(weighting):
-        raise TypeError(f"{name} must be a Weighting such as Polynomial(3.0), or a function psi, got {weighting!r}")
-    return FromFunction(weighting)
+        raise TypeError(f"{name} must be a Weighting such as Polynomial(3.0) or a function psi, got {brief(weighting)}")
+    return FromFunction(weighting, name)

@@ -32,6 +32,8 @@ class PairCounts(NamedTuple):
     def mean(self, tie: float) -> float:
         """Return the mean over all pairs of 1 if the positive wins, ``tie`` if the pair is tied, and 0 otherwise."""
         # Weights of a perfect ranking may add up to a little more than 1.
+        if self.total == 0.0:
+            raise ValueError("alpha and beta select less weight than float64 can hold; take larger ones")
         return min((self.won + tie * self.tied) / self.total, 1.0)
 
 

@@ -11,6 +11,7 @@ per row (Vickers and Elkin, 2006). Compare it with acting on every row (TPR = FP
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,9 @@ def _check_thresholds(thresholds: npt.ArrayLike | None) -> FloatArray:
     """Return the threshold probabilities as an array."""
     if thresholds is None:
         return np.arange(1, 100) / 100.0
-    found = np.atleast_1d(check_scores(np.atleast_1d(np.asarray(thresholds)), "thresholds").astype(np.float64))
+    alone = isinstance(thresholds, Real) or getattr(thresholds, "ndim", None) == 0
+    given: Any = [thresholds] if alone else thresholds
+    found = check_scores(given, "thresholds").astype(np.float64)
     if found.size == 0:
         raise ValueError("thresholds must hold at least one probability, got none")
     outside = found[(found < 0.0) | (found >= 1.0)]

@@ -34,7 +34,9 @@ import numpy.typing as npt
 from tpauc._files import write_atomically
 from tpauc._validation import (
     FloatArray,
+    brief,
     check_class_counts,
+    check_column,
     check_count,
     check_labels,
     check_open_share,
@@ -145,6 +147,9 @@ class Histogram:
 
     def merge(self, *others: Histogram) -> Histogram:
         """Return the sum of this histogram and of others, which stay as they are."""
+        for other in others:
+            if not isinstance(other, Histogram):
+                raise TypeError(f"others must be histograms, got {brief(other)}")
         return sum(others, start=self)
 
     def __eq__(self, other: object) -> bool:
@@ -240,7 +245,7 @@ class Histogram:
         arrow, parquet = import_extra("pyarrow", "frames"), import_extra("pyarrow.parquet", "frames")
         table = arrow.table(columns).replace_schema_metadata({"format": _FORMAT, "bins": str(self.bins)})
         buffer = io.BytesIO()
-        parquet.write_table(table, buffer)
+        parquet.write_table(table, buffer, write_page_checksum=True)
         write_atomically(target, buffer.getvalue())
 
     @classmethod
@@ -313,9 +318,11 @@ def _error_of_deviation(n: int, own: IntArray, others: IntArray, border: np.intp
 
 
 def _check_counts(values: npt.ArrayLike, name: str) -> IntArray:
-    counts = np.asarray(values)
-    if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts.size and counts.min() < 0):
+    counts = check_column(values, name)
+    if counts.dtype.kind not in "iu" or (counts.size and counts.min() < 0):
         raise ValueError(f"{name} must be one-dimensional whole numbers of at least 0")
+    if counts.size and float(counts.sum(dtype=np.float64)) > 2.0**53:
+        raise ValueError(f"{name} must count at most 2**53 rows, found {counts.sum(dtype=np.float64):g}")
     return counts.astype(np.int64)
 
 
@@ -335,7 +342,7 @@ def _from_json(source: Path) -> tuple[int, IntArray, IntArray, IntArray]:
 
 
 def _from_parquet(source: Path) -> tuple[int, IntArray, IntArray, IntArray]:
-    table = import_extra("pyarrow.parquet", "frames").read_table(source)
+    table = import_extra("pyarrow.parquet", "frames").read_table(source, page_checksum_verification=True)
     about = table.schema.metadata or {}
     if about.get(b"format", b"").decode() != _FORMAT:
         raise ValueError("it has no such format")

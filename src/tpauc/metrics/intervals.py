@@ -29,10 +29,10 @@ from tpauc._validation import (
     check_count,
     check_groups,
     check_labels_and_scores,
+    check_moderate_weight,
     check_open_share,
     check_random_state,
     check_same_length,
-    check_sample_weight,
     check_scores,
 )
 from tpauc.metrics._bootstrap import ROWS_PER_GROUP, percentile_limits, two_sided_resamples
@@ -241,7 +241,7 @@ def check_rows(
     for name, values in others:
         all_scores.append(check_scores(values, name))
         check_same_length("y_true", positive, name, all_scores[-1])
-    weight = None if sample_weight is None else check_sample_weight(sample_weight, positive)
+    weight = None if sample_weight is None else check_moderate_weight(sample_weight, positive)
     codes = None if groups is None else check_groups(groups, positive)
     if weight is not None and not weight.all():
         present = weight > 0.0

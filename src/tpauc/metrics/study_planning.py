@@ -35,6 +35,8 @@ import numpy.typing as npt
 
 from tpauc._validation import (
     FloatArray,
+    brief,
+    check_between,
     check_labels_and_scores,
     check_number,
     check_open_share,
@@ -184,16 +186,23 @@ def plan_study(
     confidence, power = check_open_share(confidence, "confidence"), check_open_share(power, "power")
     target, comparing = _check_target(half_width, difference)
     generator = check_random_state(random_state)
+    spread = check_between(check_positive(spread, "spread"), "spread", 1e-3, 1e3)
+    correlation = check_number(correlation, "correlation")
+    if not 0.0 <= correlation <= 1.0:
+        raise ValueError(f"correlation must be in [0, 1], got {correlation!r}")
+    if ratio is not None:
+        ratio = check_between(check_positive(ratio, "ratio"), "ratio", 1e-6, 1e6)
     if pilot is None:
+        if pos_label is not None:
+            raise ValueError(f"pos_label has a meaning for a pilot only, got {brief(pos_label)}")
         guesses = _check_guesses(tpauc, difference)
-        population = _normal_population(generator, region, guesses, check_positive(spread, "spread"), correlation)
+        population = _normal_population(generator, region, guesses, spread, correlation)
         ratio = 10.0 if ratio is None else ratio
     else:
         if tpauc is not None:
-            raise ValueError(f"tpauc must not be given together with a pilot, which has its own, got {tpauc!r}")
+            raise ValueError(f"tpauc must not be given together with a pilot, which has its own, got {brief(tpauc)}")
         population = _pilot_population(pilot, comparing, region, pos_label)
         ratio = population[1].shape[1] / population[0].shape[1] if ratio is None else ratio
-    ratio = check_positive(ratio, "ratio")
     value, deviation = _value_and_deviation(population, region, ratio)
     if deviation == 0.0:  # of a pilot
         raise ValueError("pilot must show some spread, got a perfect ranking or equal models; guess a tpauc instead")
@@ -229,7 +238,8 @@ _Population = tuple[FloatArray, FloatArray]  # scores of the positives and of th
 def _check_target(half_width: float | None, difference: float | None) -> tuple[float, bool]:
     """Return what the study is planned for, and whether that is a difference."""
     if (half_width is None) == (difference is None):
-        raise ValueError(f"either half_width or difference must be given, got {half_width!r} and {difference!r}")
+        found = f"{brief(half_width)} and {brief(difference)}"
+        raise ValueError(f"either half_width or difference must be given, got {found}")
     if difference is not None:
         return check_open_share(difference, "difference"), True
     assert half_width is not None
@@ -258,10 +268,13 @@ def _pilot_population(pilot: Sequence[npt.ArrayLike], comparing: bool, region: R
         found = f"{len(pilot)} arrays" if isinstance(pilot, Sequence) else type(pilot).__name__
         raise ValueError(f"pilot must be {wanted}, got {found}")
     names = ["score_a", "score_b"] if comparing else ["y_score"]
-    checked = [
-        check_labels_and_scores(pilot[0], scores, score_name=name, pos_label=pos_label)
-        for name, scores in zip(names, pilot[1:], strict=True)
-    ]
+    try:
+        checked = [
+            check_labels_and_scores(pilot[0], scores, score_name=name, pos_label=pos_label)
+            for name, scores in zip(names, pilot[1:], strict=True)
+        ]
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} (in the pilot)") from error
     positive = checked[0][0]
     n_positive = int(np.count_nonzero(positive))
     region.hard_positives(n_positive)  # an error if the region selects none
@@ -276,9 +289,6 @@ def _normal_population(
     """Return many rows of normal scores of one or two models with the given TPAUCs."""
     from scipy.special import ndtri
 
-    correlation = check_number(correlation, "correlation")
-    if not 0.0 <= correlation <= 1.0:
-        raise ValueError(f"correlation must be in [0, 1], got {correlation!r}")
     shifts = [binormal_shift(guess, spread, region) for guess in guesses]
     sides = []
     for share, scale, means in ((region.alpha, spread, shifts), (region.beta, 1.0, [0.0] * len(shifts))):

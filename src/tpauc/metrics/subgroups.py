@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tpauc._validation import BoolArray, FloatArray, check_groups, check_labels_and_scores, check_number
+from tpauc._validation import BoolArray, FloatArray, check_column, check_groups, check_labels_and_scores, check_number
 from tpauc.metrics.intervals import IntArray, Interval, IntervalOptions, intervals_in_regions
 from tpauc.metrics.operating_points import operating_point
 from tpauc.region import Region
@@ -144,7 +144,7 @@ def evaluate_by(
 
 def _subgroups(by: npt.ArrayLike, positive: BoolArray) -> tuple[list[Any], IntArray]:
     """Return the names of the subgroups, and the number of the subgroup of each row."""
-    values = np.asarray(by)
+    values = check_column(by, "by")
     if values.shape != positive.shape:
         raise ValueError(f"by must hold one subgroup per row, shape {positive.shape}, got shape {values.shape}")
     rows = values.tolist()

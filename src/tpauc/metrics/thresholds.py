@@ -36,6 +36,7 @@ import numpy.typing as npt
 from tpauc._validation import (
     BoolArray,
     FloatArray,
+    brief,
     check_choice,
     check_non_negative,
     check_number,
@@ -77,7 +78,7 @@ class ThresholdRule:
         if self.name == CAPACITY:
             _check_capacity(self.capacity)
         if self.guarantee is not None:
-            check_open_share(self.guarantee, "guarantee")
+            object.__setattr__(self, "guarantee", check_open_share(self.guarantee, "guarantee"))
             if self.name not in (MAX_TPR, MIN_FPR):
                 raise ValueError(
                     f"guarantee has a meaning for rule={MAX_TPR!r} and rule={MIN_FPR!r} only, got rule={self.name!r}"
@@ -85,11 +86,12 @@ class ThresholdRule:
 
 
 def _check_capacity(capacity: Sequence[float] | None) -> None:
-    if not isinstance(capacity, Sequence | np.ndarray) or isinstance(capacity, str | bytes) or len(capacity) != 2:
-        raise ValueError(f"capacity must be two numbers, (alarms, rows), got {capacity!r}")
+    is_pair = isinstance(capacity, Sequence | np.ndarray) and getattr(capacity, "ndim", 1) == 1 and len(capacity) == 2
+    if capacity is None or isinstance(capacity, str | bytes) or not is_pair:
+        raise ValueError(f"capacity must be two numbers, (alarms, rows), got {brief(capacity)}")
     alarms, rows = check_non_negative(capacity[0], "capacity[0]"), check_positive(capacity[1], "capacity[1]")
     if alarms > rows:
-        raise ValueError(f"capacity must not have more alarms than rows, got {capacity!r}")
+        raise ValueError(f"capacity must not have more alarms than rows, got {brief(capacity)}")
 
 
 def check_threshold(value: float) -> float:

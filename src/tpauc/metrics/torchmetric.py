@@ -43,10 +43,12 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
-from tpauc._validation import check_class_counts, check_count, check_logits_and_labels
+from tpauc._validation import brief, check_class_counts, check_count, check_logits_and_labels
 from tpauc.metrics.area import tie_credit
 from tpauc.metrics.histogram import Histogram
 from tpauc.region import Region
+
+_SETTINGS = "settings"  # the key of alpha, beta, bins and ties in a saved state
 
 
 def two_way_partial_auc(scores: Tensor, labels: Tensor, *, alpha: float, beta: float, ties: str = "half") -> Tensor:
@@ -247,9 +249,32 @@ class TwoWayPartialAUC(Metric):
         self._computed = None if computed is None else _moved(computed, fn)
         return self
 
-    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        """Do as the parent, and drop the value that was computed from the earlier state."""
-        super()._load_from_state_dict(*args, **kwargs)
+    def state_dict(  # type: ignore[override]  # as in the parent
+        self, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
+        """Do as the parent; a state that is saved (``persistent(True)``) says which region it was collected for."""
+        state = super().state_dict(destination, prefix, keep_vars)
+        if any(prefix + name in state for name in self._defaults):
+            state[prefix + _SETTINGS] = self._settings()
+        return state
+
+    def _settings(self) -> Tensor:
+        """Return what two metrics must share for one to take the state of the other."""
+        return torch.tensor([self.region.alpha, self.region.beta, self.bins or 0, self._tie], dtype=torch.float64)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
+        """Do as the parent, refuse the state of other settings, and drop the value of the earlier state."""
+        found = state_dict.pop(prefix + _SETTINGS, None)
+        if found is not None and not torch.equal(torch.as_tensor(found).cpu(), self._settings()):
+            names = ("alpha", "beta", "bins", "credit of ties")
+            raise ValueError(
+                f"state_dict is the state of a metric with other settings ({', '.join(names)}): it has "
+                f"{torch.as_tensor(found).tolist()}, this metric {self._settings().tolist()}"
+            )
+        for name in self._defaults:
+            if prefix + name in state_dict:
+                _check_state(state_dict[prefix + name], name, self.bins)
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
         self._computed = None
 
     def _wrap_compute(self, compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -352,6 +377,22 @@ def _check_finite(tensor: torch.Tensor, name: str) -> None:
             f"{name} must be finite, found {positions.numel()} NaN or infinite values, the first is "
             f"{tensor[positions[0]].item()} at position {positions[0].item()}"
         )
+
+
+def _check_state(state: Any, name: str, bins: int | None) -> None:
+    """Raise if a saved state does not hold counts of ``bins`` bins, or lists of finite scores."""
+    if bins is not None:
+        counts = isinstance(state, Tensor) and state.shape == (bins,) and state.dtype == torch.int64
+        if not counts or bool((state < 0).any()):
+            raise ValueError(f"state_dict[{name!r}] must hold the counts of {bins} bins, got {brief(state)}")
+        return
+    parts = [state] if isinstance(state, Tensor) else state
+    if not isinstance(parts, list) or not all(isinstance(part, Tensor) for part in parts):
+        raise ValueError(f"state_dict[{name!r}] must be a list of tensors of scores, got {brief(state)}")
+    for part in parts:
+        if part.ndim != 1 or not part.is_floating_point():
+            raise ValueError(f"state_dict[{name!r}] must hold flat tensors of scores, got {brief(part)}")
+        _check_finite(part, f"state_dict[{name!r}]")
 
 
 def _check_not_synced(synced: bool) -> None:

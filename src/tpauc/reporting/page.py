@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tpauc import __version__
 from tpauc._files import write_together
-from tpauc._validation import BoolArray, FloatArray, check_choice, check_text, import_extra
+from tpauc._validation import BoolArray, FloatArray, check_choice, check_flag, check_path, check_text, import_extra
 from tpauc.metrics.comparison import Comparison, compare_in_region
 from tpauc.metrics.intervals import METHODS, IntervalOptions
 from tpauc.metrics.summary import Summary, summarise
@@ -72,6 +72,7 @@ def report(
     random_state: int | np.random.Generator | None = 0,
     intervals: str = "auto",
     pngs: bool = True,
+    overwrite: bool = True,
 ) -> Path:
     """Write a self-contained HTML report on one or several models, and its plots as PNG files.
 
@@ -94,6 +95,9 @@ def report(
         How they are made, the ``method`` of :func:`tpauc.tpauc_interval`; the page says which one was taken.
     pngs : bool, default=True
         Whether to write ``NAME-roc.png``, ``NAME-scores.png`` and ``NAME-training.png`` beside ``NAME.html``.
+    overwrite : bool, default=True
+        Whether files of these names may be replaced; if not they are an error, also if they appear while the report is
+        made.
 
     Returns
     -------
@@ -116,6 +120,9 @@ def report(
     options = IntervalOptions(confidence, method, n_resamples, random_state)
     positive, checked = check_named_scores(y_true, scores)
     check_text(title, "title")
+    check_flag(pngs, "pngs")
+    check_flag(overwrite, "overwrite")
+    confidence = options.confidence
     only_run = next(iter(checked)) if len(checked) == 1 else "run"
     runs = {} if history is None else check_history(history, only_run=only_run)
     page = check_page_path(out)
@@ -151,7 +158,10 @@ def report(
         if drawn:
             figure = draw(drawn, columns=min(_PNG_COLUMNS[kind], len(drawn)), legend=legends[kind])
             files[page.with_name(f"{page.stem}-{kind}.png")] = png_bytes(figure)
-    write_together(files | {page: html.encode()}, what="the report")
+    files[page] = html.encode()
+    if not overwrite and (taken := next((path for path in files if path.exists()), None)):
+        raise FileExistsError(f"{taken} exists, and overwrite=False; the report is not written")
+    write_together(files, what="the report")
     return page
 
 
@@ -170,7 +180,7 @@ def _measured(
 
 def check_page_path(out: str | os.PathLike[str]) -> Path:
     """Return the path of an HTML file that can be written; neither the file nor its folder is made yet."""
-    path = Path(out)
+    path = Path(check_path(out, "out"))
     if path.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"out must be the name of a file that ends in .html, got {str(out)!r}")
     if path.is_dir():

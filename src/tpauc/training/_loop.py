@@ -98,7 +98,9 @@ class TrainingLoop:
         seed = (config.seed, self.state.progress.epoch, self.fabric.global_rank)
         for inputs, labels in self.task.train.batches(self.state.sampler, workers=config.workers, seed=seed):
             moved = on_device(inputs, device)
-            yield (moved if transform is None else transform(moved, self.state.generator)), labels.to(device)
+            if transform is not None and (moved := transform(moved, self.state.generator)) is None:
+                raise TypeError("transform must return the changed inputs, got None")
+            yield moved, labels.to(device)
 
     def end_epoch(self) -> None:
         """Validate, keep the model if it is the best so far, and advance to the next epoch."""

@@ -37,6 +37,7 @@ from typing import Any
 import torch
 
 from tpauc._files import FileLock, remove_leftovers, write_atomically
+from tpauc._validation import check_path
 from tpauc.training.exceptions import CheckpointError
 
 _MARK = b"tpauc-checkpoint 2 sha256 "
@@ -77,6 +78,7 @@ def save_checkpoint(path: str | os.PathLike[str], state: Mapping[str, Any]) -> N
     """
     if not isinstance(state, Mapping):
         raise TypeError(f"state must be a mapping, got {type(state).__name__}")
+    check_path(path, "path")
     _check_plain(state, "state")
     buffer = io.BytesIO()
     torch.save(state, buffer)
@@ -108,7 +110,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
     ...     list(load_checkpoint(f"{folder}/best.ckpt")["model"])
     ['weight', 'bias']
     """
-    raw = Path(path).read_bytes()
+    raw = Path(check_path(path, "path")).read_bytes()
     _check_intact(raw, path)
     try:
         state = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)

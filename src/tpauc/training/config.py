@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from tpauc._validation import (
+    brief,
     check_choice,
     check_count,
     check_flag,
+    check_momentum,
     check_non_negative,
     check_path,
     check_positive,
@@ -150,8 +152,6 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None or name not in _OPTIONAL:
                 object.__setattr__(self, name, check(value, name))
-        if self.momentum >= 1.0:
-            raise ValueError(f"momentum must be below 1, got {self.momentum!r}")
         if self.nesterov and self.momentum == 0.0:
             raise ValueError(f"nesterov=True needs a momentum above 0, got {self.momentum!r}")
         if self.nodes > 1 and self.strategy in ("ddp_spawn", "ddp_fork"):
@@ -171,18 +171,25 @@ class TrainConfig:
     @classmethod
     def from_json(cls, text: str) -> TrainConfig:
         """Return the configuration that :meth:`to_json` wrote; an unknown field is an error."""
-        values = json.loads(text)
+        try:
+            values = json.loads(check_text(text, "text"))
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"text must be JSON, got {brief(text)}: {error}") from error
         if not isinstance(values, dict):
-            raise ValueError(f"a configuration is a JSON object, got {text!r:.80}")
+            raise ValueError(f"text: a configuration is a JSON object, got {brief(text)}")
         return cls.from_dict(values)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TrainConfig:
         """Return a configuration with these settings; an unknown field is an error."""
+        if not isinstance(values, Mapping):
+            raise TypeError(f"values must be a mapping of settings, got {brief(values)}")
         known = [field.name for field in fields(cls)]
-        if unknown := sorted(set(values) - set(known)):
+        if unknown := sorted(set(values) - set(known), key=str):
             names = ", ".join(map(repr, unknown))
-            raise ValueError(f"TrainConfig has no field {names}; its fields are {', '.join(known)}")
+            raise ValueError(f"values: TrainConfig has no field {names}; its fields are {', '.join(known)}")
+        if missing := [name for name in ("alpha", "beta") if name not in values]:
+            raise ValueError(f"values must hold {' and '.join(missing)}, got {brief(values)}")
         return cls(**values)
 
     def numeric_settings(self) -> dict[str, Any]:
@@ -212,7 +219,7 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "optimizer": _one_of(OPTIMIZERS),
     "lr": check_positive,
     "dual_lr": check_positive,
-    "momentum": check_non_negative,
+    "momentum": check_momentum,
     "nesterov": check_flag,
     "weight_decay": check_non_negative,
     "schedule": _one_of(SCHEDULES),

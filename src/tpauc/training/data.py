@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from tpauc._validation import BoolArray, check_both_classes, check_labels
+from tpauc._validation import BoolArray, check_both_classes, check_dense, check_labels
 
 Data = tuple[torch.Tensor, torch.Tensor] | Dataset[Any]
 
@@ -49,8 +49,12 @@ def as_examples(data: Data, name: str) -> Examples:
     if isinstance(parts, tuple | list):
         if len(parts) != 2 or not all(isinstance(part, torch.Tensor) for part in parts):
             raise TypeError(f"{name} must be two tensors, (inputs, labels), got {_kinds(parts)}")
+        for part in parts:
+            check_dense(part, name)
         return TensorExamples(*parts, name)
-    if isinstance(data, torch.Tensor) or not isinstance(data, Sized) or not hasattr(data, "__getitem__"):
+    # Arrays and tables have a length and items too, but their items are not pairs.
+    foreign = isinstance(data, Mapping | str | bytes) or hasattr(data, "dtype") or hasattr(data, "dtypes")
+    if foreign or not isinstance(data, Sized) or not hasattr(data, "__getitem__"):
         raise TypeError(f"{name} must be (inputs, labels) or a map-style Dataset, got {type(data).__name__}")
     return DatasetExamples(data, name)
 
@@ -110,6 +114,8 @@ def _checked_labels(labels: torch.Tensor, n_inputs: int, name: str) -> BoolArray
         raise ValueError(f"{name} must have as many labels as inputs, got {n_labels} labels and {n_inputs} inputs")
     if n_inputs == 0:
         raise ValueError(f"{name} must hold at least one example, got none")
+    if labels.is_complex():
+        raise TypeError(f"the labels of {name} must be bool, integer or floating point, got {labels.dtype}")
     positive = check_labels(labels.detach().cpu().float().numpy(), f"the labels of {name}")
     check_both_classes(positive, f"the labels of {name}")
     return positive

@@ -12,7 +12,17 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from tpauc._validation import BoolArray, check_count, check_labels_and_scores, check_logit_count, check_module
+from tpauc._validation import (
+    BoolArray,
+    brief,
+    check_both_classes,
+    check_count,
+    check_labels,
+    check_logit_count,
+    check_module,
+    check_same_length,
+    check_scores,
+)
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.tpauc_loss import class_weightings, empirical_risks
 from tpauc.metrics.area import area_in_region
@@ -41,7 +51,11 @@ class Evaluation:
     @classmethod
     def of(cls, positive: npt.ArrayLike, scores: npt.ArrayLike, region: Region) -> Evaluation:
         """Measure given scores."""
-        labels, checked = check_labels_and_scores(positive, scores)
+        if not isinstance(region, Region):
+            raise TypeError(f"region must be a Region, got {brief(region)}")
+        labels, checked = check_labels(positive, "positive"), check_scores(scores, "scores")
+        check_same_length("positive", labels, "scores", checked)
+        check_both_classes(labels, "positive")
         return cls(*(area_in_region(labels, checked, r) for r in (region, Region(1.0, region.beta), Region(1.0, 1.0))))
 
 

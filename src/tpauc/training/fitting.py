@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import torch.distributed as dist
 from torch import nn
 
-from tpauc._validation import check_module, check_trainable, import_extra
+from tpauc._validation import brief, check_module, check_trainable, import_extra
 from tpauc.training._loop import TrainingLoop
 from tpauc.training._processes import StopSignals, leave_group_at_exit, run_in_processes, starts_processes
 from tpauc.training._state import EpochHook, Progress, Task, Transform, preserved_random_state
@@ -173,8 +173,8 @@ def _checked_task(
     if not isinstance(config, TrainConfig):
         raise TypeError(f"config must be a TrainConfig, got {type(config).__name__}")
     for name, function in (("transform", transform), ("on_epoch", on_epoch)):
-        if function is not None and not callable(function):
-            raise TypeError(f"{name} must be callable, got {function!r}")
+        if function is not None and (isinstance(function, type) or not callable(function)):
+            raise TypeError(f"{name} must be callable, got {brief(function)}")
     if config.patience is not None and validation is None:
         raise ValueError(f"patience={config.patience} needs validation data, got validation=None")
     import_extra("lightning_fabric", "train")

@@ -14,16 +14,19 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tpauc._validation import (
+    check_between,
     check_count,
     check_flag,
     check_non_negative,
+    check_number,
     check_positive,
     check_share,
     import_extra,
 )
+from tpauc.classifiers._input import checked_rows
 from tpauc.classifiers.base import RegionClassifier, TrainingData, class_counts
 from tpauc.classifiers.boosting.boosting_path import BoostingPath, PathValidation, Rounds, held_out_rows
 from tpauc.classifiers.folds import fold_groups, stratified_folds
@@ -185,14 +188,14 @@ class TPAUCBooster(RegionClassifier):
         check_count(self.n_repeats, "n_repeats")
         check_count(self.max_rounds, "max_rounds")
         check_count(self.region_rounds, "region_rounds", at_least=0)
-        check_positive(self.learning_rate, "learning_rate")
+        check_between(check_positive(self.learning_rate, "learning_rate"), "learning_rate", 1e-10, 1e10)
         check_count(self.num_leaves, "num_leaves", at_least=2)
         check_count(self.min_child_samples, "min_child_samples")
         check_non_negative(self.reg_lambda, "reg_lambda")
         check_share(self.subsample, "subsample")
         check_share(self.colsample, "colsample")
         check_flag(self.calibrate, "calibrate")
-        if self.n_jobs is not None and self.n_jobs != -1:
+        if self.n_jobs is not None and not (isinstance(self.n_jobs, int) and self.n_jobs == -1):
             check_count(self.n_jobs, "n_jobs, unless None or -1 for all cores,")
         return Region(self.alpha, self.beta)
 
@@ -218,13 +221,13 @@ class TPAUCBooster(RegionClassifier):
     ) -> list[BoostingPath]:
         lightgbm = import_extra("lightgbm", "lightgbm")
         tree = {
-            "learning_rate": self.learning_rate,
+            "learning_rate": check_number(self.learning_rate, "learning_rate"),
             "num_leaves": self.num_leaves,
             "min_data_in_leaf": self.min_child_samples,
-            "lambda_l2": self.reg_lambda,
-            "bagging_fraction": self.subsample,
+            "lambda_l2": check_number(self.reg_lambda, "reg_lambda"),
+            "bagging_fraction": check_number(self.subsample, "subsample"),
             "bagging_freq": 1,
-            "feature_fraction": self.colsample,
+            "feature_fraction": check_number(self.colsample, "colsample"),
             "feature_pre_filter": False,  # the bins do not depend on the size of leaves
             "num_threads": self._threads(data.X.size),
             "deterministic": True,
@@ -238,7 +241,7 @@ class TPAUCBooster(RegionClassifier):
             kept = np.delete(np.arange(data.positive.size), held)
             tree["seed"] = int(random.integers(2**31))
             dataset, rows = whole.subset(kept).construct(), data.take(kept)
-            paths.append(BoostingPath(dataset, rows, region, self.offset_, dict(tree), 0.5 * self.learning_rate))
+            paths.append(BoostingPath(dataset, rows, region, self.offset_, dict(tree), 0.5 * tree["learning_rate"]))
         return paths
 
     def _train(self, paths: list[BoostingPath], validation: PathValidation) -> None:
@@ -277,7 +280,7 @@ class TPAUCBooster(RegionClassifier):
 
     def _logits(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        X = checked_rows(self, X, ensure_all_finite="allow-nan", reset=False)
         return np.asarray(self.offset_ + np.mean([path.weighted(X, self.shares_) for path in self.paths_], axis=0))
 
     def __sklearn_tags__(self) -> Any:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit, softmax
 
-from tpauc._validation import check_labels_and_scores, check_positive, check_sample_weight, import_extra
+from tpauc._validation import check_labels_and_scores, check_moderate_weight, check_positive, import_extra
 from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 
@@ -56,7 +56,7 @@ class RegionObjective:
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Array, Array]:
         labels, scores, weight = arguments_of(first, second, sample_weight)
         positive, scores = check_labels_and_scores(labels, scores)
-        checked_weight = None if weight is None else check_sample_weight(weight, positive)
+        checked_weight = None if weight is None else check_moderate_weight(weight, positive)
         return region_gradient(positive, scores, self.region, self.softness, checked_weight)
 
 

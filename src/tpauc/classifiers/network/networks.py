@@ -30,7 +30,7 @@ import torch.nn.functional as F
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from tpauc._validation import check_logit_count
+from tpauc._validation import check_logit_count, check_module
 from tpauc.classifiers.progress import steps
 from tpauc.region import Region, hard_mass
 
@@ -108,7 +108,7 @@ class ModuleBank(nn.Module):
 
     def __init__(self, make: Callable[[int], nn.Module], count: int, n_features: int) -> None:
         super().__init__()
-        self.members = nn.ModuleList(make(n_features) for _ in range(count))
+        self.members = nn.ModuleList(check_module(make(n_features), "what model returns") for _ in range(count))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return logits, shape (K, n), of features of shape (K, n, d) or (1, n, d)."""
