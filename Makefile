@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit dist demo bench-speed bench-quality bench-overhead bench-images bench-recipes bench-boosting bench-frames clean
+.PHONY: test lint types unit dist demo bench-speed bench-quality bench-overhead bench-images bench-recipes bench-boosting bench-frames fuzz clean
 
 test: lint types unit
 
@@ -71,5 +71,15 @@ bench-speed: .venv-peers/installed
 bench-quality: .venv-peers/installed
 	.venv-peers/bin/python benchmarks/quality.py --data-dir $(DATA) $(ARGS)
 
+# Ten minutes of random files and calls, in an environment of its own; ARGS="--seconds 60 --only csv" is shorter.
+.venv-fuzz/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-fuzz
+	.venv-fuzz/bin/pip install --quiet $(TORCH)
+	.venv-fuzz/bin/pip install --quiet -c constraints.txt -e '.[fuzz]'
+	touch $@
+
+fuzz: .venv-fuzz/installed
+	OMP_NUM_THREADS=1 .venv-fuzz/bin/python tests/fuzz/run_fuzz.py $(ARGS)
+
 clean:
-	rm -rf .venv .venv-dist .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-dist .venv-fuzz .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
