@@ -35,6 +35,7 @@ from tpauc.losses.weighting import Uniform as Uniform
 from tpauc.losses.weighting import Weighting as Weighting
 from tpauc.metrics.area import auc_score as auc_score
 from tpauc.metrics.area import opauc_score as opauc_score
+from tpauc.metrics.area import partial_auc_score as partial_auc_score
 from tpauc.metrics.area import tpauc_score as tpauc_score
 from tpauc.metrics.area import tpr_dependent_opauc as tpr_dependent_opauc
 from tpauc.metrics.bands import roc_band as roc_band

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray
 from tpauc.metrics._binning import count_pairs
-from tpauc.region import Region, hard_mass
+from tpauc.region import Region
 
 _Weights = npt.NDArray[Any]  # float64, or int64 for repeated rows
 _EXACT = 2**53  # weight of the rows that float64 still counts one by one
@@ -103,17 +103,18 @@ class WeightedClasses(NamedTuple):
             classes.append(WeightedRows(scores[side], weights))
         return cls(classes[0], classes[1], repeats)
 
-    def targets(self, region: Region) -> tuple[float, float]:
-        """Return the weight of the positives and of the negatives in the region; rounded down for repeated rows."""
-        if self.repeats:
-            n_positive, n_negative = int(self.positives.total), int(self.negatives.total)
-            return region.hard_positives(n_positive), region.hard_negatives(n_negative)
-        return self.positives.total * region.alpha, self.negatives.total * region.beta
+    def masses(self, region: Region) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return where the region begins and ends among the positives and the negatives, by weight from the hardest on.
 
-    def share_of_negatives(self, share: float) -> float:
-        """Return the weight of a share of the negatives, which may be 0."""
-        total = self.negatives.total
-        return hard_mass(total, share) if self.repeats else total * share
+        Rounded down for repeated rows.
+        """
+        n_positive, n_negative = self.positives.total, self.negatives.total
+        if self.repeats:
+            return region.ranks_of_positives(int(n_positive)), region.ranks_of_negatives(int(n_negative))
+        return (
+            (n_positive * region.min_alpha, n_positive * region.alpha),
+            (n_negative * region.min_beta, n_negative * region.beta),
+        )
 
 
 def repeats_rows(weight: FloatArray) -> bool:
