@@ -8,8 +8,8 @@ from tpauc.classifiers.boosting.objective import lightgbm_objective as lightgbm_
 from tpauc.classifiers.boosting.objective import xgboost_metric as xgboost_metric
 from tpauc.classifiers.boosting.objective import xgboost_objective as xgboost_objective
 from tpauc.classifiers.guaranteed import GuaranteedThresholdClassifier as GuaranteedThresholdClassifier
+from tpauc.classifiers.scorer import tpauc_scorer as tpauc_scorer
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier as TPAUCClassifier
-from tpauc.classifiers.tpauc_classifier import tpauc_scorer as tpauc_scorer
 from tpauc.losses.baselines import ClassBalancedCrossEntropy as ClassBalancedCrossEntropy
 from tpauc.losses.baselines import ClassBalancedFocal as ClassBalancedFocal
 from tpauc.losses.baselines import FocalLoss as FocalLoss

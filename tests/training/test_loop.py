@@ -44,7 +44,18 @@ KILLS = 10
 def test_patience():
     result = train(lr=1e-9, patience=2, epochs=10)
     assert result.ended == "patience"
-    assert len(result.history) == result.best_epoch + 2
+    areas = [(row["tpauc"], row["opauc"], row["auc"]) for row in result.history]
+    assert len(areas) == 1 + areas.index(max(areas)) + 2
+
+
+def test_a_lower_training_loss_does_not_use_up_patience():
+    data = (torch.tensor([[3.0], [2.0], [1.0], [0.0]]), torch.tensor([1, 1, 0, 0]))
+    model = nn.Linear(1, 1)
+    nn.init.ones_(model.weight)
+    result = fit(model, data, data, SquareAUCLoss(), settings(epochs=9, patience=3, batch_size=4, ratio=(1, 1)))
+    losses = [row["loss"] for row in result.history]
+    assert losses == sorted(losses, reverse=True)
+    assert (result.ended, len(losses), result.best_epoch) == ("patience", 4, 4)
 
 
 def test_time_limit_and_more_time(tmp_path):

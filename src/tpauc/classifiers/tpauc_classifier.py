@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tpauc._validation import (
@@ -27,11 +26,10 @@ from tpauc._validation import (
     import_extra,
 )
 from tpauc.classifiers._candidates import CandidatesByFolds, Fitted, Scaling, SingleTraining, Strategy, Trainer
-from tpauc.classifiers.base import RegionClassifier, positive_class
+from tpauc.classifiers.base import RegionClassifier
 from tpauc.classifiers.linear.directions import LinearDirections, LinearSettings, LinearTrainer
 from tpauc.classifiers.progress import limited_threads
 from tpauc.classifiers.training_methods import CROSS_ENTROPIES, LOSSES, METHODS, MODELS, REGION
-from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 
 if TYPE_CHECKING:
@@ -346,41 +344,3 @@ class TPAUCClassifier(RegionClassifier):
 def _given(**options: Any) -> dict[str, Any]:
     """Return the options that are not None; the others keep the default of what they are given to."""
     return {name: value for name, value in options.items() if value is not None}
-
-
-def tpauc_scorer(alpha: float, beta: float, *, pos_label: Any = None) -> Any:
-    """Return a scorer for ``GridSearchCV(scoring=...)`` and ``cross_val_score``: TPAUC of any classifier's scores.
-
-    Parameters
-    ----------
-    alpha, beta : float
-        The region.
-    pos_label : label, optional
-        The positive class; None as in `TPAUCClassifier`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.model_selection import cross_val_score
-    >>> X, y = make_classification(500, weights=[0.9], random_state=0)
-    >>> cross_val_score(LogisticRegression(), X, y, scoring=tpauc_scorer(0.3, 0.3)).shape
-    (5,)
-    """
-    region = Region(alpha, beta)
-    return make_scorer(
-        _tpauc_of_label,
-        response_method=("decision_function", "predict_proba"),
-        alpha=region.alpha,
-        beta=region.beta,
-        pos_label=pos_label,
-    )
-
-
-def _tpauc_of_label(y_true: Any, y_score: Any, *, pos_label: Any, **options: Any) -> float:
-    """Return the TPAUC of scores that scikit-learn has turned towards ``pos_label``, or towards the second class."""
-    labels = np.asarray(y_true)
-    classes = np.unique(labels)
-    if classes.size == 2:  # other numbers are errors that the metric explains
-        labels = labels == classes[positive_class(classes, pos_label, stacklevel=3)]
-    return tpauc_score(labels, y_score, **options)

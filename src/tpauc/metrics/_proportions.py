@@ -84,15 +84,22 @@ def scored_rows(
         present = weight > 0
         positive, scores, weight = positive[present], scores[present], weight[present]
         codes = None if codes is None else check_groups(codes[present], positive)
+    return weighted_rows(positive, scores, weight, codes)
+
+
+def weighted_rows(
+    positive: BoolArray, scores: FloatArray, weight: FloatArray, groups: npt.NDArray[np.intp] | None = None
+) -> ScoredRows:
+    """Return checked rows whose weights are all above 0; an error if the weights cannot be squared."""
     with np.errstate(over="ignore"):
         if bool((weight == np.floor(weight)).all()) and weight.sum() <= 2.0**53:
-            return ScoredRows(positive, scores, weight.astype(np.int64), codes)
+            return ScoredRows(positive, scores, weight.astype(np.int64), groups)
         if not np.isfinite(np.square(weight).sum()) or not np.square(weight).all():
             raise ValueError(
                 "sample_weight must hold numbers whose squares fit into float64, found "
                 f"{weight.min():g} to {weight.max():g}; multiply them by a constant"
             )
-    return ScoredRows(positive, scores, weight, codes)
+    return ScoredRows(positive, scores, weight, groups)
 
 
 def clopper_pearson(part: float, size: float, confidence: float) -> tuple[float, float]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray, check_open_share, check_share
 from tpauc.metrics._alarm_rates import AlarmedRows, intervals_of, rates_of
-from tpauc.metrics._proportions import Proportion, ScoredRows, scored_rows
+from tpauc.metrics._proportions import Proportion, ScoredRows, scored_rows, weighted_rows
 from tpauc.metrics.intervals import Interval
 from tpauc.metrics.thresholds import MAX_TPR, ThresholdRule, allowed_mass, check_threshold, pick_threshold
 from tpauc.region import Region
@@ -261,10 +261,15 @@ def operating_point(
 
 
 def operating_point_in_region(
-    positive: BoolArray, scores: FloatArray, region: Region, rule: ThresholdRule | None = None
+    positive: BoolArray,
+    scores: FloatArray,
+    region: Region,
+    rule: ThresholdRule | None = None,
+    weight: FloatArray | None = None,
 ) -> OperatingPoint:
-    """Return :func:`operating_point` of labels and scores that are checked already."""
-    rows, rule = ScoredRows(positive, scores), rule or ThresholdRule()
+    """Return :func:`operating_point` of labels, scores and weights above 0 that are checked already."""
+    rows = ScoredRows(positive, scores) if weight is None else weighted_rows(positive, scores, weight)
+    rule = rule or ThresholdRule()
     return _judged(rows, pick_threshold(rows, rule, region), region.alpha, region.beta, None, _CONFIDENCE, rule)
 
 

@@ -25,6 +25,7 @@ from torch import nn
 from tpauc.training._monitor import first_not_finite
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import Examples
+from tpauc.training.evaluation import areas_of
 from tpauc.training.exceptions import CheckpointError
 from tpauc.training.setup import make_loss, make_optimizer, make_sampler, rate_factor
 
@@ -70,14 +71,22 @@ class Progress:
         Examples
         --------
         >>> config = TrainConfig(alpha=0.3, beta=0.3, epochs=5, patience=2)
-        >>> [Progress(epoch=epoch, best={"epoch": 2}).end_reason(config) for epoch in (3, 4, 5)]
+        >>> rows = [{"epoch": n, "tpauc": tpauc, "opauc": 0.5, "auc": 0.7} for n, tpauc in enumerate((0.1, 0.2), 1)]
+        >>> best = {"epoch": 2, "metrics": rows[1]}
+        >>> [Progress(epoch=n, history=rows, best=best).end_reason(config) for n in (3, 4, 5)]
         ['', 'patience', 'epochs']
         """
         if self.epoch >= config.epochs:
             return "epochs"
-        if config.patience is None or self.best is None or self.epoch - self.best["epoch"] < config.patience:
+        if config.patience is None or self.best is None or self.epoch - self._last_gain() < config.patience:
             return ""
         return "patience"
+
+    def _last_gain(self) -> float:
+        """Return the last epoch in which an area grew; a lower training loss alone does not count."""
+        assert self.best is not None
+        areas = areas_of(self.best["metrics"])
+        return next(row["epoch"] for row in self.history if areas_of(row) == areas)
 
 
 class RunState:

@@ -1,7 +1,9 @@
 """Train a model for a region: `fit`, on one machine or several.
 
 An epoch passes over stratified batches (`tpauc.samplers`), then measures exact TPAUC, OPAUC and AUC and the three risks
-of the paper's bound on the validation data. The model with the best validation TPAUC is kept; of equal ones, the first.
+of the paper's bound on the validation data. The model with the best validation TPAUC is kept. Of equal ones it is the
+one with the best OPAUC, then AUC, then the lowest training loss, then the last one: before the region is reached, TPAUC
+is 0 in every epoch, and the progress line says so.
 
 Several processes share each batch. The losses of this package are those of the whole batch, so the course of training
 does not depend on the number of processes. ``TrainConfig(devices=2)`` starts two of them within the call. A script that
