@@ -324,6 +324,30 @@ def test_an_empty_folder_may_become_a_run(fitted, tmp_path):
     assert sorted(tree(tmp_path)) == sorted(f"new/{name}" for name in (MODEL, CARD, TEST_SCORES))
 
 
+def test_a_model_that_could_not_be_loaded_again_is_not_written(copied, monkeypatch):
+    saved, before = load_run(copied), tree(copied.parent)
+    monkeypatch.setattr("tpauc.cli.runs._TRUSTED", {"numpy.dtype"})
+    with pytest.raises(ValueError, match=r"is not written, because it could not be read again: .*TPAUCClassifier"):
+        save_run(copied, saved.pipeline, saved.card, b"", overwrite=True)
+    assert tree(copied.parent) == before
+
+
+def test_a_run_that_a_killed_process_moved_away_is_put_back_and_not_replaced(copied, table):
+    copied.rename(copied.with_name(".run.former"))
+    refused = run("fit", table, *OPTIONS, "--out", copied)
+    assert refused.exit_code == 2
+    assert "exists; choose another --out" in one_line_of(refused.stderr)
+    assert sorted(tree(copied.parent)) == sorted(f"run/{name}" for name in (MODEL, CARD, TEST_SCORES))
+
+
+def test_what_a_killed_report_left_in_a_run_is_no_reason_to_keep_the_run(copied):
+    saved = load_run(copied)
+    for name in (".report-roc.png.0123456789abcdef.tmp", ".report.html.lock", ".report.html.moves"):
+        (copied / name).touch()
+    save_run(copied, saved.pipeline, saved.card, b"", overwrite=True)
+    assert sorted(tree(copied)) == sorted((MODEL, CARD, TEST_SCORES))
+
+
 @pytest.mark.parametrize("broken", ["fsync", "second rename"])
 def test_a_full_disk_leaves_the_former_run_whole(copied, monkeypatch, broken):
     saved, before = load_run(copied), tree(copied.parent)
@@ -341,6 +365,7 @@ def test_a_full_disk_leaves_the_former_run_whole(copied, monkeypatch, broken):
     if broken == "fsync":
         monkeypatch.setattr("os.fsync", full)
     else:
+        monkeypatch.setattr("tpauc._files._exchanged", lambda first, second: False)
         monkeypatch.setattr("os.rename", second_fails)
     with pytest.raises(OSError, match=r"the run .* cannot be written: No space left on device"):
         save_run(copied, saved.pipeline, saved.card, b"", overwrite=True)

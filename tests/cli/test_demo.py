@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,6 +67,14 @@ def test_a_folder_that_cannot_be_made_is_noticed_before_the_work(tmp_path):
     assert result.exit_code in (1, 2)
     assert result.stderr.startswith("tpauc: error: ")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system in which nobody makes folders")
+def test_a_file_system_that_takes_no_folder_is_noticed_before_the_work(monkeypatch):
+    monkeypatch.setattr("tpauc.cli.demo._split", lambda *_, **__: pytest.fail("the work has begun"))
+    result = run("demo", "--out", "/proc/tpauc")
+    assert result.exit_code == 1
+    assert "the folder /proc is not writable" in result.stderr
 
 
 # ----------------------------------------------------------------------------------------------------------- verdict

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tpauc._validation import BoolArray, FloatArray, check_scores
+from tpauc.cli._csv_files import SEPARATORS
 from tpauc.cli.errors import UsageError, check_distinct_options, listed
 from tpauc.cli.table_io import read_table
 
@@ -49,6 +50,8 @@ def read_scores(path: Path, label: str, scores: Sequence[str], *, positive: str 
     """Return the labels and the scores in a file; scores are finite, labels have two values."""
     check_distinct_options([label, *scores], "--label and --score")
     table = read_table(path, [label, *scores], numbers=scores)
+    if path.suffix.lower() in SEPARATORS:
+        _check_written_integers(path, table, scores)
     labels = labels_of(table[label], f"column {label!r}", positive=positive)
     return LabelledScores(labels, {name: _scores_of(table[name], f"column {name!r}") for name in scores})
 
@@ -131,6 +134,20 @@ def _check_no_missing(missing: BoolArray, name: str) -> None:
             f"{name} has no value in {rows} of {missing.size} rows, the first is row {int(missing.argmax()) + 1}; "
             "drop these rows, or fill them in"
         )
+
+
+def _check_written_integers(path: Path, table: pa.Table, names: Sequence[str]) -> None:
+    """Raise if a text file has integers that became equal floats; other formats say by their types what is one."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    large = {name: compute.greater_equal(compute.abs(table[name].cast(pa.float64())), 2.0**53) for name in names}
+    for name in (name for name, rows in large.items() if compute.any(rows).as_py()):
+        texts = read_table(path, [name], texts=[name])[name].filter(large[name])
+        if compute.any(compute.match_substring_regex(texts, r"^\s*[+-]?\d+\s*$")).as_py():
+            raise ValueError(
+                f"column {name!r} holds integers of 2**53 or more, which float64 cannot tell apart; rescale them"
+            )
 
 
 def _check_two_values(values: Sequence[object], name: str) -> None:

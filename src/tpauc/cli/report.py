@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tpauc._files import finish_together
 from tpauc.cli._text import show
 from tpauc.cli.errors import UsageError, check_existing, check_output_path
 from tpauc.cli.evaluate import evaluator_of
@@ -88,6 +89,7 @@ def check_new_page(path: Path, *, overwrite: bool) -> Path:
     """Return the path of a report that can be written; neither it nor its plots exist, unless ``overwrite``."""
     from tpauc.reporting.page import check_page_path
 
+    finish_together(path)
     check_output_path(path, overwrite=overwrite, suffixes=(".html", ".htm"))
     for plot in ("roc", "scores", "training"):
         check_output_path(path.with_name(f"{path.stem}-{plot}.png"), overwrite=overwrite, suffixes=(".png",))

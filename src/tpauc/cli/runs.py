@@ -6,10 +6,12 @@
 | ``card.json`` | settings, columns, data, metrics, versions, and the checksum of the model |
 | ``test_scores.csv`` | labels and scores of the rows that were not trained on |
 
-skops rebuilds only objects of the types that it trusts or that are listed here, so a foreign file cannot run code. The
+skops rebuilds only objects of the types that it trusts or that are listed here. No file is known that runs code or
+writes files when it is loaded so, with the versions of skops that are declared; SECURITY.md says what is promised. The
 weights of a network are stored as arrays.
 
-The folder is made beside its destination and then renamed, so readers find a complete run or none.
+The model is read back before the run is put in place. The folder is made beside its destination and then renamed, so
+readers find a complete run or none.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, NamedTuple
 
-from tpauc._files import replaced_folder, write_flushed
+from tpauc._files import recover_folder, replaced_folder, write_flushed
 from tpauc._validation import import_extra
 from tpauc.cli._text import Document
 from tpauc.cli.errors import UsageError, check_existing, listed
@@ -34,7 +36,7 @@ from tpauc.region import Region
 
 MODEL, CARD, TEST_SCORES = "model.skops", "card.json", "test_scores.csv"
 REPORT = "report.html"
-_REPORT = re.compile(r"report(-\w+)?\.(html|png)")
+_REPORT = re.compile(r"report(-\w+)?\.(html|png)|\.report\S*\.(tmp|lock|moves)")  # and what a killed one left
 _KIND = "tpauc run 1"
 _FIELDS = {"settings": dict, "target": dict, "columns": dict, "models": list, "sha256": dict}
 # The types in our pipelines that skops does not trust by itself.
@@ -61,6 +63,8 @@ def check_run_path(path: Path, *, overwrite: bool) -> Path:
     """Return the full path of a run that can be written; only a former run is replaced, and only with ``overwrite``."""
     import_extra("skops", "cli")
     path = path.resolve()
+    if path.parent.is_dir():
+        recover_folder(path)
     known_run = is_run(path)
     names = sorted(file.name for file in path.iterdir()) if known_run else []
     strangers = [name for name in names if name not in (MODEL, CARD, TEST_SCORES) and not _REPORT.fullmatch(name)]
@@ -103,12 +107,25 @@ def save_run(path: Path, pipeline: Any, card: Document, test_scores: bytes, *, o
     card = {"kind": _KIND} | card | {"sha256": {MODEL: hashlib.sha256(model).hexdigest()}}
     text = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     files = {MODEL: model, CARD: text.encode(), TEST_SCORES: test_scores}
+    _check_readable(model, text, path)
     try:
         with replaced_folder(path) as folder:
             for name, contents in files.items():
                 write_flushed(folder / name, contents)
     except OSError as error:
         raise OSError(error.errno, f"the run {path} cannot be written: {error.strerror or error}") from error
+
+
+def _check_readable(model: bytes, card: str, path: Path) -> None:
+    """Raise, before anything is written, if the run could not be loaded again."""
+    try:
+        _check_card(json.loads(card), _KIND, _FIELDS, CARD)
+        _pipeline_of(model, Path(MODEL))
+    except ValueError as error:
+        raise ValueError(
+            f"the run {path} is not written, because it could not be read again: {error}; "
+            "please report it with the versions of scikit-learn and skops"
+        ) from error
 
 
 # ---------------------------------------------------------------------------------------------------------- reading

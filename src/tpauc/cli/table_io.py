@@ -14,6 +14,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ import numpy as np
 
 from tpauc._files import write_atomically
 from tpauc._validation import import_extra
-from tpauc.cli._csv_files import SEPARATORS, Wanted, read_text, text_names
+from tpauc.cli._csv_files import SEPARATORS, Wanted, read_again, read_text, text_names
 from tpauc.cli.errors import UsageError, check_existing, check_output_path, listed
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def column_names(path: Path) -> list[str]:
     file_format = _format_of(path)
     with _clear_errors(path):
         names = file_format.names(path)
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+    if twice := [name for name, times in Counter(names).items() if times > 1]:
         raise ValueError(f"{path} has more than one column called {listed(twice)}; rename them")
     return [name for name in names if not _INDEX_OF_PANDAS.fullmatch(name)]
 
@@ -98,7 +99,8 @@ def read_table(
 
 def check_columns(wanted: Sequence[str], found: Sequence[str], where: object) -> None:
     """Raise if the table called ``where`` lacks a column that was asked for."""
-    if missing := [name for name in wanted if name not in found]:
+    known = set(found)
+    if missing := [name for name in wanted if name not in known]:
         many = len(missing) > 1
         raise UsageError(
             f"{where} has no column{'s' if many else ''} {listed(missing)}; its columns are {listed(found)}"
@@ -200,12 +202,28 @@ def check_table_path(path: Path, *, overwrite: bool) -> Path:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table as CSV, TSV or Parquet, whole or not at all."""
+    """Write a table as CSV, TSV or Parquet, whole or not at all; it is read again before it is put in place."""
     from pyarrow import csv, parquet
 
     buffer, suffix = io.BytesIO(), path.suffix.lower()
     if suffix in _PARQUET:
         parquet.write_table(table, buffer)
+        found = parquet.read_table(io.BytesIO(buffer.getbuffer()))
     else:
         csv.write_csv(table, buffer, csv.WriteOptions(delimiter=SEPARATORS[suffix]))
+        found = read_again(buffer.getbuffer(), SEPARATORS[suffix], table.schema)
+    _check_same_values(table, found, path)
     write_atomically(path, buffer.getbuffer())
+
+
+def _check_same_values(table: pa.Table, found: pa.Table, path: Path) -> None:
+    """Raise if a file would not hold the rows and names of the table, or other scores and alarms."""
+    import pyarrow as pa
+
+    same = found.num_rows == table.num_rows and found.column_names == table.column_names
+    for field in table.schema if same else ():
+        if (pa.types.is_floating(field.type) or pa.types.is_boolean(field.type)) and not table[field.name].null_count:
+            values, again = (np.asarray(part[field.name]) for part in (table, found))
+            same = same and np.array_equal(values, again, equal_nan=True)
+    if not same:
+        raise ValueError(f"{path} is not written, because its rows could not be read again")

@@ -235,20 +235,32 @@ class Histogram:
         columns = dict(zip(_COLUMNS, (filled, self.positives[filled], self.negatives[filled]), strict=True))
         if target.suffix == ".json":
             content = {"format": _FORMAT, "bins": self.bins} | {name: c.tolist() for name, c in columns.items()}
-            write_atomically(target, json.dumps(content).encode())
+            text = json.dumps(content).encode()
+            self._check_read_again(target, _from_json(text))
+            write_atomically(target, text)
             return
         arrow, parquet = import_extra("pyarrow", "frames"), import_extra("pyarrow.parquet", "frames")
         table = arrow.table(columns).replace_schema_metadata({"format": _FORMAT, "bins": str(self.bins)})
         buffer = io.BytesIO()
         parquet.write_table(table, buffer)
+        self._check_read_again(target, _from_parquet(buffer.getvalue()))
         write_atomically(target, buffer.getvalue())
+
+    def _check_read_again(self, target: Path, found: tuple[int, IntArray, IntArray, IntArray]) -> None:
+        """Raise, before anything is written, if a file would not hold this histogram."""
+        bins, filled, positives, negatives = found
+        counts = (self.positives[filled], positives), (self.negatives[filled], negatives)
+        total = int(self.positives.sum() + self.negatives.sum())
+        same = bins == self.bins and total == int(positives.sum() + negatives.sum())
+        if not (same and all(np.array_equal(*pair) for pair in counts)):
+            raise ValueError(f"{target} is not written, because its counts could not be read again")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Histogram:
         """Read a histogram that :meth:`save` wrote."""
         source = _check_suffix(path)
         try:
-            bins, *columns = _from_json(source) if source.suffix == ".json" else _from_parquet(source)
+            bins, *columns = (_from_json if source.suffix == ".json" else _from_parquet)(source.read_bytes())
             histogram = cls(bins)
             for counts, values in zip((histogram.positives, histogram.negatives), columns[1:], strict=True):
                 counts[columns[0]] = _check_counts(values, "counts")
@@ -326,16 +338,16 @@ def _check_suffix(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _from_json(source: Path) -> tuple[int, IntArray, IntArray, IntArray]:
-    content = json.loads(source.read_text(encoding="utf-8"))
+def _from_json(contents: bytes) -> tuple[int, IntArray, IntArray, IntArray]:
+    content = json.loads(contents)
     if content["format"] != _FORMAT:
         raise ValueError(f"its format is {content['format']!r}")
     bins, positives, negatives = (np.array(content[name], dtype=np.int64) for name in _COLUMNS)
     return content["bins"], bins, positives, negatives
 
 
-def _from_parquet(source: Path) -> tuple[int, IntArray, IntArray, IntArray]:
-    table = import_extra("pyarrow.parquet", "frames").read_table(source)
+def _from_parquet(contents: bytes) -> tuple[int, IntArray, IntArray, IntArray]:
+    table = import_extra("pyarrow.parquet", "frames").read_table(io.BytesIO(contents))
     about = table.schema.metadata or {}
     if about.get(b"format", b"").decode() != _FORMAT:
         raise ValueError("it has no such format")

@@ -7,6 +7,7 @@ The page has no scripts and loads nothing. Equal input and equal seeds give equa
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,8 +179,11 @@ def check_page_path(out: str | os.PathLike[str]) -> Path:
     existing = next(folder for folder in path.absolute().parents if folder.exists())
     if not existing.is_dir():
         raise NotADirectoryError(f"out: the folder {path.parent} cannot be made, because {existing} is a file")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise PermissionError(f"out: the folder {existing} is not writable")
+    try:
+        # Permissions would not tell that a file system is read-only.
+        os.rmdir(tempfile.mkdtemp(dir=existing))
+    except OSError as error:
+        raise type(error)(error.errno, f"out: the folder {existing} is not writable: {error.strerror}") from error
     return path
 
 
