@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tpauc
-from large_sample_reference import interval_by_pairs
 from scored_samples import SHARE, samples
 from tpauc.metrics.histogram import Histogram, bin_numbers, lowest_score
 
@@ -34,7 +33,7 @@ def test_bounds_and_limits_contain_the_exact_ones(sample, alpha, beta, bins, sca
     bounds, exact = found.bounds(**region), tpauc.tpauc_score(y, scores, **region)
     assert bounds.low <= exact <= bounds.high
     assert abs(bounds.estimate - exact) <= bounds.error
-    limits, interval = found.interval(**region), interval_by_pairs(y, scores, **region)
+    limits, interval = found.interval(**region), tpauc.tpauc_interval(y, scores, **region, method="delong")
     assert limits.low <= interval.low + 1e-12
     assert interval.high <= limits.high + 1e-12
 
@@ -55,7 +54,7 @@ def test_fine_bins_give_the_exact_interval():
     y = rng.random(1000) < 0.3
     scores = np.round(rng.normal(size=1000) + y, 1)  # no two scores share a bin
     found = histogram_of(y, scores, 65536).interval(alpha=0.5, beta=0.5)
-    exact = interval_by_pairs(y, scores, alpha=0.5, beta=0.5)
+    exact = tpauc.tpauc_interval(y, scores, alpha=0.5, beta=0.5, method="delong")
     assert found.estimate == pytest.approx(exact.estimate, abs=0.05)
     assert found.low < exact.low < exact.high < found.high
 
