@@ -78,18 +78,33 @@ def test_a_saved_histogram_is_read_back(tmp_path, suffix):
     assert Histogram.load(tmp_path / f"day{suffix}") == saved
 
 
-BROKEN = {
-    "a.json": b"{}",
-    "b.json": b"not json",
-    "c.json": json.dumps(
-        {"format": "tpauc histogram 1", "bins": 3, "bin": [5], "positives": [1], "negatives": [1]}
-    ).encode(),
-    "d.json": json.dumps(
-        {"format": "tpauc histogram 1", "bins": 3, "bin": [1], "positives": [-1], "negatives": [1]}
-    ).encode(),
-    "e.json": json.dumps({"format": "another"}).encode(),
-    "f.parquet": b"not parquet",
+WHOLE = {"format": "tpauc histogram 1", "bins": 3, "bin": [0, 1], "positives": [1, 0], "negatives": [1, 2]}
+CHANGES = [
+    {"bin": [0, 5]},
+    {"bin": [-1, 1]},
+    {"bin": [1, 1]},
+    {"bin": [0, 1, 2]},
+    {"positives": [-1, 0]},
+    {"positives": [0.5, 0]},
+    {"negatives": ["1", "2"]},
+    {"negatives": [None, 2]},
+    {"negatives": [[1], [2]]},
+    {"bins": "3"},
+    {"bins": 0},
+    {"format": "another"},
+]
+BROKEN = {f"changed-{place}.json": json.dumps(WHOLE | change).encode() for place, change in enumerate(CHANGES)} | {
+    "empty.json": b"{}",
+    "list.json": b"[]",
+    "text.json": b"not json",
+    "bytes.json": bytes(range(256)),
+    "text.parquet": b"not parquet",
 }
+
+
+def test_the_file_that_the_broken_ones_are_made_from_is_whole(tmp_path):
+    (tmp_path / "whole.json").write_text(json.dumps(WHOLE))
+    assert Histogram.load(tmp_path / "whole.json") == Histogram.from_counts([1, 0, 0], [1, 2, 0])
 
 
 @pytest.mark.parametrize("name", BROKEN)

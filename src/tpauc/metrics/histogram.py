@@ -29,6 +29,7 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -252,8 +253,10 @@ class Histogram:
         try:
             bins, *columns = _from_json(source) if source.suffix == ".json" else _from_parquet(source)
             histogram = cls(bins)
-            for counts, values in zip((histogram.positives, histogram.negatives), columns[1:], strict=True):
-                counts[columns[0]] = _check_counts(values, "counts")
+            filled, *counts = (_check_counts(values, name) for values, name in zip(columns, _COLUMNS, strict=True))
+            if (np.diff(filled) <= 0).any() or (filled >= histogram.bins).any():
+                raise ValueError(f"bin must ascend from 0 to at most {histogram.bins - 1}")
+            histogram.positives[filled], histogram.negatives[filled] = counts
         except (KeyError, ValueError, IndexError, TypeError) as error:
             raise ValueError(f"{source} is not a histogram that tpauc wrote: {error}") from error
         return histogram
@@ -329,18 +332,17 @@ def _check_suffix(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _from_json(source: Path) -> tuple[int, IntArray, IntArray, IntArray]:
+def _from_json(source: Path) -> tuple[Any, ...]:
     content = json.loads(source.read_text(encoding="utf-8"))
     if content["format"] != _FORMAT:
         raise ValueError(f"its format is {content['format']!r}")
-    bins, positives, negatives = (np.array(content[name], dtype=np.int64) for name in _COLUMNS)
-    return content["bins"], bins, positives, negatives
+    # An empty list would become an array of floats.
+    return content["bins"], *(np.array(content[name] or np.zeros(0, dtype=np.int64)) for name in _COLUMNS)
 
 
-def _from_parquet(source: Path) -> tuple[int, IntArray, IntArray, IntArray]:
+def _from_parquet(source: Path) -> tuple[Any, ...]:
     table = import_extra("pyarrow.parquet", "frames").read_table(source)
     about = table.schema.metadata or {}
     if about.get(b"format", b"").decode() != _FORMAT:
         raise ValueError("it has no such format")
-    bins, positives, negatives = (table[name].to_numpy() for name in _COLUMNS)
-    return int(about[b"bins"]), bins, positives, negatives
+    return int(about[b"bins"]), *(table[name].to_numpy() for name in _COLUMNS)
