@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 import tpauc
+from numpy_values import assert_same_point
 from tpauc import frames
 from tpauc.frames.opening import find_files
 
@@ -59,7 +60,7 @@ def test_files_are_read_by_polars_and_spark(folder, arrays, kind, request):
             request.getfixturevalue("spark")
         table = frames.open_files(folder / kind, **COLUMNS, engine=engine)
         (found,) = frames.evaluate(table, label="y", score="s", **REGION)
-        assert vars(found.point) == {name: getattr(expected, name) for name in vars(found.point)}
+        assert_same_point(found.point, expected)
 
 
 def test_settings_of_duckdb_hold(folder):

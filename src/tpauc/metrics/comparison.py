@@ -182,6 +182,11 @@ def _by_delong(difference: float, moments: Moments, confidence: float) -> Compar
     return Comparison(difference, max(difference - reach, -1.0), min(difference + reach, 1.0), p_value, "delong")
 
 
+def large_sample_comparison(difference: float, moments: Moments, n_units: int, confidence: float) -> Comparison:
+    """Return the comparison by "delong", given how many rows or groups hold the smaller class."""
+    return _floor_p_value(_by_delong(difference, moments, confidence), n_units, confidence)
+
+
 def _n_units(side: BoolArray, times: FloatArray | None, groups: IntArray | None) -> int:
     """Return how many independent units hold rows of a class."""
     if groups is not None:

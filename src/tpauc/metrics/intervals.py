@@ -48,6 +48,7 @@ from tpauc.metrics._delong import (
 from tpauc.metrics._pairs import repeats_rows
 from tpauc.metrics._unit_bootstrap import Units, two_sided_unit_resamples
 from tpauc.metrics.area import area_in_region
+from tpauc.metrics.large_sample import logit_limits
 from tpauc.region import Region
 
 IntArray = npt.NDArray[np.intp]
@@ -290,7 +291,7 @@ def _of_rows(
     method = options.chosen_method(lambda: _drawn_rows(n_positive, *selected), lambda: moments().effective_number)
     estimate = area_in_region(positive, scores, region)
     if method == "delong":
-        limits = _logit_limits(estimate, moments(), options.confidence)
+        limits = logit_limits(estimate, moments(), options.confidence)
     else:
         resampled = two_sided_resamples(options.generator(), positive, scores, region, options.n_resamples)
         limits = _stretched_percentiles(estimate, resampled, moments(), options.confidence)
@@ -312,7 +313,8 @@ def _of_units(
     by_unit, times = contributions(influence, positive, weight, groups)
     moments = Moments.of(by_unit, times)
     selected = tuple(
-        units_inside(inside[side], None if groups is None else groups[side], repeats) for side in (positive, ~positive)
+        units_inside(inside[side], full_weight[side], None if groups is None else groups[side], repeats)
+        for side in (positive, ~positive)
     )
     estimate = area_in_region(positive, scores, region, weight=weight)
     repeated_rows = repeats and groups is None
@@ -324,7 +326,7 @@ def _of_units(
 
     method = options.chosen_method(drawn, lambda: moments.effective_number)
     if method == "delong":
-        limits = _logit_limits(estimate, moments, options.confidence)
+        limits = logit_limits(estimate, moments, options.confidence)
     else:
         source, n_resamples = options.generator(), options.n_resamples
         if repeated_rows:
@@ -376,15 +378,11 @@ def _moved(estimate: float, limit: float, stretch: float) -> float:
     return 1.0 / (1.0 + math.exp(-moved)) if moved > -700.0 else 0.0
 
 
-def _logit_limits(estimate: float, moments: Moments, confidence: float) -> tuple[float, float]:
-    """Return limits that are symmetric about the estimate on the scale of log-odds."""
-    if not 0.0 < estimate < 1.0:
-        return estimate, estimate
-    deviation = math.sqrt(moments.variance)
-    reach = quantile(confidence, moments.effective_number) * deviation / (estimate * (1.0 - estimate))
-    factor = math.exp(min(reach, 700.0))  # of the odds; beyond, the limits are 0 and 1 in float64 anyway
-    odds = estimate / (1.0 - estimate)
-    return odds / (odds + factor), odds * factor / (odds * factor + 1.0)
+def large_sample_interval(
+    estimate: float, moments: Moments, selected: tuple[float, float], confidence: float
+) -> Interval:
+    """Return the interval by "delong", given how many examples or groups of each class the region selects."""
+    return _interval(estimate, logit_limits(estimate, moments, confidence), "delong", selected, confidence)
 
 
 def _interval(
