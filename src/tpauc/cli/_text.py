@@ -63,31 +63,34 @@ AREAS = ("tpauc", "opauc", "auc")
 
 
 def models_table(models: Sequence[Document], confidence: float) -> str:
-    """Return the table of metrics with their intervals and the operating points, and what the reader should know."""
+    """Return the table of metrics with their intervals, and of operating points if the models have some.
+
+    Below it stands what a reader should know: which thresholds were picked on these rows, and how intervals were made.
+    """
     areas = [area for area in AREAS if area in models[0]]
     level = f"[{percent(confidence)} interval]"
-    picked = any(model["operating_point"].get("picked_here") for model in models)
-    header = [f"{area.upper()} {level}" for area in areas]
-    rows = [["model", *header, "threshold*" if picked else "threshold", "TPR", "FPR", "in region"]]
+    rows = [["model", *(f"{area.upper()} {level}" for area in areas)]]
+    points = [model.get("operating_point") for model in models]
+    if all(points):
+        rows[0] += ["threshold", "TPR", "FPR", "in region"]
     for model in models:
-        point = model["operating_point"]
-        rows.append(
-            [
-                model["name"],
-                *(with_interval(model[area]) for area in areas),
-                "none" if point["threshold"] is None else f"{point['threshold']:.6g}",
+        rows.append([str(model.get("title", model["name"])), *(with_interval(model[area]) for area in areas)])
+        if all(points):
+            point = model["operating_point"]
+            mark = "*" if point.get("picked_here") else ""
+            rows[-1] += [
+                "none" if point["threshold"] is None else f"{point['threshold']:.6g}{mark}",
                 f"{point['tpr']:.4f}",
                 f"{point['fpr']:.4f}",
                 "yes" if point["feasible"] else "no",
             ]
-        )
-    notes = [picked_here_line()] if picked else []
+    notes = [f"* {picked_here_note()}"] if any(point and point.get("picked_here") for point in points) else []
     return "\n".join([aligned(rows), *notes, *intervals_lines([model[area] for model in models] for area in areas)])
 
 
-def picked_here_line() -> str:
-    """Return the mark of a threshold that was picked on the rows that its rates are taken from."""
-    return "* picked on these rows, so its TPR and FPR are too good; judge it on other rows before you rely on them."
+def picked_here_note() -> str:
+    """Return the mark of rates on the rows that the threshold was picked on."""
+    return "The threshold was picked on the rows it is judged by: on new rows these rates are worse on average."
 
 
 def intervals_lines(by_area: Iterable[Sequence[Document]]) -> list[str]:

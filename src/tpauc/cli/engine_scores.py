@@ -156,6 +156,6 @@ def engine_lines(document: Document) -> list[str]:
     if min(facts["hard_positives"], facts["hard_negatives"]) < _MANY:
         lines.append(
             f"With fewer than {_MANY} hard examples of a class the bootstrap covers better; it needs the rows in "
-            "memory: leave out --engine and --memory."
+            "memory, up to about 10 million, without --engine and --memory."
         )
     return lines

@@ -39,9 +39,10 @@ from tpauc.cli.options import (
     Seed,
     TwoScoreColumns,
 )
-from tpauc.cli.score_files import ScoredTable, asked_scores, opened_files, read_rows
+from tpauc.cli.score_files import RunThreshold, ScoredTable, asked_scores, opened_files, read_rows
 from tpauc.metrics.comparison import compare_in_region
 from tpauc.metrics.intervals import IntArray, IntervalOptions
+from tpauc.metrics.operating_points import OperatingPoint, evaluate_threshold
 from tpauc.metrics.subgroups import subgroups_in_region
 from tpauc.metrics.summary import summarise
 from tpauc.region import Region
@@ -70,18 +71,20 @@ def evaluate(
     """Print TPAUC, OPAUC and AUC of scores, and where to operate.
 
     Each with its interval. The operating point is the threshold to use: of all thresholds within the false alarms that
-    beta allows, it catches most positives. "in region" says whether these are at least 1 - alpha of them. Rows that an
-    engine evaluates have TPAUC alone; OPAUC is TPAUC with --alpha 1, and AUC with --alpha 1 --beta 1.
+    beta allows, it catches most positives; a run keeps its own. "in region" says whether these are at least 1 - alpha
+    of them. Rows that an engine evaluates have TPAUC alone; OPAUC is TPAUC with --alpha 1, AUC with --alpha 1 --beta 1.
     """
     asked = asked_scores(files, label, score, alpha, beta, positive, by, groups)
     evaluator = evaluator_of(asked.alpha, asked.beta, confidence, resamples, seed, intervals)
     with opened_files(asked.files) as found:
         chosen = chosen_engine(found, engine, memory, intervals)
+        if chosen is not None and asked.thresholds:
+            raise UsageError("the thresholds of a run are judged in memory; leave out --engine and --memory")
         if chosen is None:
             rows = read_rows(found, asked)
             facts = evaluator.facts(rows.labels)
             with Heartbeat("evaluating", len(rows.scores), as_json=as_json) as beat:
-                models = evaluator.models_of_rows(rows, beat.step)
+                models = evaluator.models_of_rows(rows, beat.step, asked.thresholds)
         else:
             scores = EngineScores(found, asked, chosen, memory, confidence)
             with Heartbeat(f"evaluating by {chosen}", 2 if by is None else 5, as_json=as_json) as beat:
@@ -173,11 +176,19 @@ class Evaluator:
         """Return TPAUC, OPAUC and AUC of each model with their intervals, and the operating point."""
         return [self._model(name, positive, values, groups) for name, values in scores.items()]
 
-    def models_of_rows(self, rows: ScoredTable, after_model: Callable[[], None]) -> list[Document]:
-        """Return the documents of `models`, with those of the subgroups if the rows have them."""
+    def models_of_rows(
+        self, rows: ScoredTable, after_model: Callable[[], None], thresholds: Mapping[str, RunThreshold]
+    ) -> list[Document]:
+        """Return the documents of `models`, at the thresholds of a run, and of the subgroups if the rows have them."""
         documents = []
         for name, values in rows.scores.items():
-            documents.append(self._model(name, rows.labels.positive, values, rows.groups, rows.by))
+            document = self._model(name, rows.labels.positive, values, rows.groups, rows.by)
+            if name in thresholds:
+                value, picked_here = thresholds[name]
+                region = {"alpha": self.region.alpha, "beta": self.region.beta}
+                point = evaluate_threshold(rows.labels.positive, values, value, **region)
+                document["operating_point"] = _point_document(point) | {"picked_here": picked_here}
+            documents.append(document)
             after_model()
         return documents
 
@@ -193,8 +204,7 @@ class Evaluator:
         point = summary.point
         document: Document = {"name": name}
         document |= {area: area_document(getattr(summary, area)) for area in ("tpauc", "opauc", "auc")}
-        document["operating_point"] = {rate: getattr(point, rate) for rate in _POINT}
-        document["operating_point"]["threshold"] = finite_or_none(point.threshold)
+        document["operating_point"] = _point_document(point)
         if by is not None:
             found = subgroups_in_region(positive, scores, by, self.region, self.options, point.threshold, groups)
             document["by"] = subgroups_document(found)
@@ -205,6 +215,11 @@ class Evaluator:
     ) -> Document:
         """Return the TPAUC of ``first`` minus the TPAUC of ``second``, with interval and p-value."""
         return area_document(compare_in_region(positive, first, second, self.region, self.options, groups=groups))
+
+
+def _point_document(point: OperatingPoint) -> Document:
+    document = {rate: getattr(point, rate) for rate in _POINT}
+    return document | {"threshold": finite_or_none(point.threshold)}
 
 
 def evaluator_of(alpha: float, beta: float, confidence: float, resamples: int, seed: int, intervals: str) -> Evaluator:

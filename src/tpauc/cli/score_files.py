@@ -12,15 +12,16 @@ import gzip
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tpauc._validation import FloatArray, check_groups
+from tpauc.cli._text import Document
 from tpauc.cli.errors import UsageError, check_distinct_options, check_existing
 from tpauc.cli.labels import Labels, check_no_missing, labelled_scores
 from tpauc.cli.runs import CARD, TEST_SCORES, read_card, run_region
@@ -35,6 +36,13 @@ _TEXT_IN_MEMORY, _COMPRESSED_IN_MEMORY = 250_000_000, 50_000_000  # bytes
 _STDIN = "standard input"
 
 
+class RunThreshold(NamedTuple):
+    """The threshold that a model of a run has; ``picked_here`` if it was picked on the test rows."""
+
+    value: float
+    picked_here: bool
+
+
 @dataclass(frozen=True)
 class AskedScores:
     """Which files, columns and region the options ask for; each is known, also where a run has it."""
@@ -47,6 +55,7 @@ class AskedScores:
     positive: str | None = None
     by: str | None = None
     groups: str | None = None
+    thresholds: Mapping[str, RunThreshold] = field(default_factory=dict)
 
     @property
     def others(self) -> list[str]:
@@ -103,16 +112,24 @@ def _asked_of_run(
     models = [model["name"] for model in card["models"]]
     if unknown := [name for name in scores or [] if name not in models]:
         raise UsageError(f"{run} has no model {unknown[0]!r}; it has {', '.join(map(repr, models))}")
-    path = Path(run, TEST_SCORES)
-    own_name = card["target"].get("column")
-    found = column_names(path)
+    columns = card.get("score_columns", {})
     return AskedScores(
-        [str(path)],
-        own_name if own_name in found and own_name not in models else "label",
+        [str(Path(run, TEST_SCORES))],
+        columns.get("label", "label"),
         list(scores or models),
         region.alpha,
         region.beta,
+        groups=columns.get("groups"),
+        thresholds=_thresholds_of_run(card),
     )
+
+
+def _thresholds_of_run(card: Document) -> dict[str, RunThreshold]:
+    """Return the threshold of each model of a run that has one; the first model is the deployed one."""
+    found = {model["name"]: (model.get("threshold"), False) for model in card["models"]}
+    deployed = card.get("threshold") or {}
+    found[card["models"][0]["name"]] = deployed.get("value"), bool(deployed.get("picked_here"))
+    return {name: RunThreshold(*pair) for name, pair in found.items() if isinstance(pair[0], float | int)}
 
 
 # ------------------------------------------------------------------------------------------------------------ files
@@ -236,9 +253,13 @@ def read_rows(files: ScoreFiles, asked: AskedScores) -> ScoredTable:
     if table.num_rows == 0:
         raise ValueError(f"the {len(files.paths)} files have no rows")
     found = labelled_scores(table, asked.label, asked.scores, positive=asked.positive)
-    columns = {name: _values(table[name], name) for name in asked.others}
-    by, groups = (None if name is None else columns[name] for name in (asked.by, asked.groups))
-    return ScoredTable(*found, by, None if groups is None else check_groups(groups, found.labels.positive))
+    by = None if asked.by is None else _values(table[asked.by], asked.by)
+    groups = None
+    if asked.groups is not None:
+        # As text, so that all formats draw the same resamples.
+        names = np.array([str(name) for name in _values(table[asked.groups], asked.groups)])
+        groups = check_groups(names, found.labels.positive)
+    return ScoredTable(*found, by, groups)
 
 
 def _values(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.object_]:
