@@ -289,7 +289,7 @@ USAGE_MISTAKES = {
     "unknown command": (["evalute"], "No such command 'evalute'. Did you mean 'evaluate'?"),
     "unknown option": (["evaluate", "SCORES", *GOOD, "--alhpa", "1"], "No such option: --alhpa"),
     "missing option": (["evaluate", "SCORES", "--label", "y", *REGION], "Missing option '--score'"),
-    "missing argument": (["evaluate", *GOOD], "Missing argument 'SCORES'"),
+    "missing argument": (["evaluate", *GOOD], "Missing argument 'SCORES...'"),
     "not a number": (["evaluate", "SCORES", *GOOD[:4], "--alpha", "many", "--beta", "1"], "--alpha"),
     "share": (["evaluate", "SCORES", *GOOD[:4], "--alpha", "1.5", "--beta", "1"], "--alpha must be a share in (0, 1]"),
     "zero": (["evaluate", "SCORES", *GOOD[:4], "--alpha", "1", "--beta", "0"], "--beta must be a share in (0, 1]"),
@@ -400,7 +400,7 @@ def test_an_unexpected_error_is_one_line_too(scores, monkeypatch):
     def broken(*_, **__):
         raise KeyError("inner\nworkings")
 
-    monkeypatch.setattr("tpauc.cli.evaluate.read_scores", broken)
+    monkeypatch.setattr("tpauc.cli.evaluate.read_rows", broken)
     result = run("evaluate", scores[0], *GOOD)
     assert result.exit_code == 1
     assert "unexpected KeyError" in one_line_of(result.stderr)
@@ -425,15 +425,15 @@ def test_lines_and_codes(error, line, code):
 def test_warnings_are_one_line_on_stderr(scores, monkeypatch):
     import warnings
 
-    from tpauc.cli import labels
+    from tpauc.cli import score_files
 
-    original = labels.read_scores
+    original = score_files.read_rows
 
     def warned(*arguments, **options):
         warnings.warn("look\nout", stacklevel=2)
         return original(*arguments, **options)
 
-    monkeypatch.setattr("tpauc.cli.evaluate.read_scores", warned)
+    monkeypatch.setattr("tpauc.cli.evaluate.read_rows", warned)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         result = run("evaluate", scores[0], *GOOD, *FAST, "--json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
@@ -59,37 +59,94 @@ def facts_line(facts: Document) -> str:
     )
 
 
+AREAS = ("tpauc", "opauc", "auc")
+
+
 def models_table(models: Sequence[Document], confidence: float) -> str:
-    """Return the table of metrics with their intervals and the operating points."""
+    """Return the table of metrics with their intervals, and of operating points if the models have some.
+
+    Below it stands what a reader should know: which thresholds were picked on these rows, and how intervals were made.
+    """
+    areas = [area for area in AREAS if area in models[0]]
     level = f"[{percent(confidence)} interval]"
-    rows = [["model", f"TPAUC {level}", f"OPAUC {level}", f"AUC {level}", "threshold", "TPR", "FPR", "in region"]]
+    rows = [["model", *(f"{area.upper()} {level}" for area in areas)]]
+    points = [model.get("operating_point") for model in models]
+    if all(points):
+        rows[0] += ["threshold", "TPR", "FPR", "in region"]
     for model in models:
-        point = model["operating_point"]
-        rows.append(
-            [
-                model["name"],
-                *(with_interval(model[metric]) for metric in ("tpauc", "opauc", "auc")),
-                "none" if point["threshold"] is None else f"{point['threshold']:.6g}",
+        rows.append([str(model.get("title", model["name"])), *(with_interval(model[area]) for area in areas)])
+        if all(points):
+            point = model["operating_point"]
+            mark = "*" if point.get("picked_here") else ""
+            rows[-1] += [
+                "none" if point["threshold"] is None else f"{point['threshold']:.6g}{mark}",
                 f"{point['tpr']:.4f}",
                 f"{point['fpr']:.4f}",
                 "yes" if point["feasible"] else "no",
             ]
-        )
-    metrics = ("tpauc", "opauc", "auc")
-    large = [metric for metric in metrics if any(model[metric]["interval"] == "delong" for model in models)]
-    note = f"\nLarge-sample (DeLong) intervals for {', '.join(large).upper()}; see --intervals." if large else ""
-    return aligned(rows) + note
+    notes = [f"* {picked_here_note()}"] if any(point and point.get("picked_here") for point in points) else []
+    return "\n".join([aligned(rows), *notes, *intervals_lines([model[area] for model in models] for area in areas)])
+
+
+def picked_here_note() -> str:
+    """Return the mark of rates on the rows that the threshold was picked on."""
+    return "The threshold was picked on the rows it is judged by: on new rows these rates are worse on average."
+
+
+def intervals_lines(by_area: Iterable[Sequence[Document]]) -> list[str]:
+    """Return how the intervals of TPAUC, OPAUC and AUC were made."""
+    made: dict[str, list[str]] = {"bootstrap": [], "delong": []}
+    for area, intervals in zip(AREAS, by_area, strict=False):
+        for method in {interval["interval"] for interval in intervals}:
+            made[method].append(area.upper())
+    lines = [f"Bootstrap intervals for {', '.join(made['bootstrap'])}."] if made["bootstrap"] else []
+    large = f"Large-sample (DeLong) intervals for {', '.join(made['delong'])}; see --intervals."
+    return lines + ([large] if made["delong"] else [])
+
+
+def subgroups_lines(column: str, found: Document, confidence: float) -> list[str]:
+    """Return the figures of each subgroup of a column, the smallest first, and the largest gap between two."""
+    subgroups = found["subgroups"]
+    areas = [area for area in AREAS if any(part[area] is not None for part in subgroups)]
+    level = f"[{percent(confidence)} interval]"
+    rows = [[column, "rows", "positives", *(f"{name.upper()} {level}" for name in (*areas, "tpr", "fpr"))]]
+    for part in subgroups:
+        figures = ["-" if part[name] is None else with_interval(part[name]) for name in (*areas, "tpr", "fpr")]
+        rows.append([str(part["name"]), f"{part['rows']:,}", f"{part['positives']:,}", *figures])
+    threshold = "no threshold" if found["threshold"] is None else f"threshold {found['threshold']:.6g}"
+    mark = "*" if found["picked_here"] else ""
+    lines = [f"By {column}, the smallest first; TPR and FPR at the {threshold}{mark} of all rows:", aligned(rows)]
+    lines += [f"{part['name']}: no TPAUC, {part['reason']}" for part in subgroups if part["reason"]]
+    few = [str(part["name"]) for part in subgroups if part["tpauc"] and _few(part["tpauc"])]
+    if few:
+        lines.append(f"Fewer than {_FEW} hard examples of a class in {', '.join(few)}: intervals are too narrow there.")
+    return [*lines, gap_line(found["largest_gap"], 1.0 - confidence)]
+
+
+def _few(interval: Document) -> bool:
+    return bool(min(interval["hard_positives"], interval["hard_negatives"]) < _FEW)
+
+
+def gap_line(gap: Document | None, level: float) -> str:
+    """Return the largest gap in TPAUC between two subgroups, and whether it is significant."""
+    if gap is None:
+        return "No gap: fewer than two subgroups have a TPAUC."
+    p_value = f"p = {gap['p_value']:.3g}, corrected for {gap['pairs']} pair{'s' if gap['pairs'] > 1 else ''}"
+    verdict = "significant" if gap["p_value"] <= level else "no significant difference"
+    return (
+        f"Largest gap in TPAUC: {gap['worse']} is {gap['difference']:.4f} below {gap['better']}: {verdict} ({p_value})."
+    )
 
 
 def difference_line(first: str, second: str, difference: Document, confidence: float) -> str:
     """Return the difference of two models with its interval and p-value, and which model is better."""
     low, high = difference["low"], difference["high"]
-    verdict = f"{first} is better" if low > 0 else f"{second} is better" if high < 0 else "not told apart"
+    verdict = f"{first} is better" if low > 0 else f"{second} is better" if high < 0 else "no significant difference"
     method = "large-sample (DeLong)" if difference["interval"] == "delong" else difference["interval"]
     level = f"{percent(confidence)} {method} interval"
     return (
-        f"TPAUC of {first} minus {second}: {difference['difference']:+.4f} [{level} {low:+.4f} to {high:+.4f}], "
-        f"p = {difference['p_value']:.3g}: {verdict}"
+        f"TPAUC of {first} minus {second}: {difference['difference']:+.4f} [{level} {low:+.4f} to {high:+.4f}]: "
+        f"{verdict} (p = {difference['p_value']:.3g})"
     )
 
 

@@ -52,6 +52,13 @@ def read_scores(path: Path, label: str, scores: Sequence[str], *, positive: str 
     table = read_table(path, [label, *scores], numbers=scores)
     if path.suffix.lower() in SEPARATORS:
         _check_written_integers(path, table, scores)
+    return labelled_scores(table, label, scores, positive=positive)
+
+
+def labelled_scores(
+    table: pa.Table, label: str, scores: Sequence[str], *, positive: str | None = None
+) -> LabelledScores:
+    """Return the labels and the scores in a table; scores are finite, labels have two values."""
     labels = labels_of(table[label], f"column {label!r}", positive=positive)
     return LabelledScores(labels, {name: _scores_of(table[name], f"column {name!r}") for name in scores})
 
@@ -85,7 +92,7 @@ def labels_of(column: pa.ChunkedArray, name: str, *, positive: Any = None) -> La
     encoded = column.dictionary_encode().unify_dictionaries()
     values = encoded.chunk(0).dictionary.to_pylist() if encoded.num_chunks else []
     if column.null_count or any(value != value for value in values):
-        _check_no_missing(np.asarray(column.is_null(nan_is_null=True)), name)
+        check_no_missing(np.asarray(column.is_null(nan_is_null=True)), name)
     _check_two_values(sorted(values, key=str), name)
     positive_value = _check_positive_value(positive, sorted(values, key=str), name)
     number = values.index(positive_value)
@@ -115,7 +122,7 @@ def _scores_of(column: pa.ChunkedArray, name: str) -> FloatArray:
     import pyarrow as pa
 
     if column.null_count:
-        _check_no_missing(np.asarray(column.is_null()), name)
+        check_no_missing(np.asarray(column.is_null()), name)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
@@ -127,7 +134,7 @@ def _scores_of(column: pa.ChunkedArray, name: str) -> FloatArray:
 # ----------------------------------------------------------------------------------------------------------- checks
 
 
-def _check_no_missing(missing: BoolArray, name: str) -> None:
+def check_no_missing(missing: BoolArray, name: str) -> None:
     """Raise if a value of the column called ``name`` is missing."""
     if rows := int(np.count_nonzero(missing)):
         raise ValueError(

@@ -59,6 +59,7 @@ def read_table(
     flags: Sequence[str] = (),
     texts: Sequence[str] = (),
     copied: Sequence[str] = (),
+    may_be_empty: bool = False,
 ) -> pa.Table:
     r"""Return the table in a file.
 
@@ -72,11 +73,13 @@ def read_table(
         The columns that hold numbers, and booleans; anything else in a text file is an error.
     texts, copied : sequences of str
         The columns to read as text, "007" as "007". In ``copied`` columns no word means a missing value: "NA" is "NA".
+    may_be_empty : bool, default=False
+        Whether a table without rows is no error.
 
     Returns
     -------
     pyarrow.Table
-        With at least one row.
+        With at least one row, unless it may be empty.
 
     Examples
     --------
@@ -92,7 +95,7 @@ def read_table(
     check_columns(chosen, found, path)
     with _clear_errors(path):
         table = _format_of(path).read(path, Wanted(chosen, numbers, flags, texts, copied))
-    if table.num_rows == 0:
+    if table.num_rows == 0 and not may_be_empty:
         raise ValueError(f"{path} has no rows")
     return table
 
