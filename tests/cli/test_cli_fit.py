@@ -19,11 +19,12 @@ import skops.io
 from typer.testing import CliRunner
 
 import reference
+from tpauc.classifiers.advice import ADVISED_MODELS
 from tpauc.classifiers.training_methods import METHODS, MODELS
 from tpauc.cli.fit import _versions
 from tpauc.cli.main import app
 from tpauc.cli.options import Method, Model
-from tpauc.cli.runs import CARD, MODEL, TEST_SCORES, load_run, save_run
+from tpauc.cli.runs import CARD, FILES, MODEL, OUT_OF_FOLD, TEST_SCORES, RunScores, load_run, save_run
 
 REGION = ["--alpha", "0.3", "--beta", "0.3"]
 OPTIONS = ["--target", "ill", "--positive", "yes", *REGION, "--drop", "id", "--resamples", "60"]
@@ -77,7 +78,7 @@ def copied(fitted, tmp_path):
 
 def test_choices_are_those_of_the_estimator():
     assert sorted(get_args(Method)) == sorted(METHODS)
-    assert get_args(Model) == MODELS
+    assert get_args(Model) == (*MODELS, "lightgbm") == ADVISED_MODELS
 
 
 def test_fit_prints_facts_progress_the_table_and_where_the_run_is(fitted):
@@ -95,25 +96,26 @@ def test_fit_prints_facts_progress_the_table_and_where_the_run_is(fitted):
     assert "Left out, because they hold no value: empty." in result.stdout
     for model in card["models"]:
         assert "{estimate:.4f} [{low:.4f}, {high:.4f}]".format(**model["tpauc"]) in result.stdout
-    assert f"TPAUC of region minus cross_entropy: {card['difference']['difference']:+.4f}" in result.stdout
+    first, second = "linear model for the region", "linear model on cross-entropy"
+    assert f"TPAUC of {first} minus {second}: {card['difference']['difference']:+.4f}" in result.stdout
     assert result.stdout.endswith(f"The run is {out}\n")
-    assert "tpauc: training linear, region (1 of 2)\n" in result.stderr
-    assert "tpauc: training linear, cross_entropy (2 of 2)\n" in result.stderr
+    assert f"tpauc: training 1 of 2: {first}\n" in result.stderr
+    assert f"tpauc: training 2 of 2: {second}\n" in result.stderr
 
 
 def test_the_run_holds_the_numbers_of_its_test_scores(fitted):
     out, _ = fitted
-    assert sorted(file.name for file in out.iterdir()) == sorted([MODEL, CARD, TEST_SCORES])
+    assert sorted(file.name for file in out.iterdir()) == sorted(FILES)
     card = json.loads((out / CARD).read_text(encoding="utf-8"))
     scores = pd.read_csv(out / TEST_SCORES)
     assert [model["name"] for model in card["models"]] == ["region", "cross_entropy"]
     for model in card["models"]:
         s = scores[model["name"]].to_numpy()
-        expected = reference.tpauc(scores["label"].to_numpy(), s, 0.3, 0.3)
+        expected = reference.tpauc(scores["ill"].to_numpy(), s, 0.3, 0.3)
         assert model["tpauc"]["estimate"] == pytest.approx(expected, rel=1e-12)
     # The rows are those of the file, and none of them was trained on.
     labels = patients()["ill"].to_numpy()[scores["row"].to_numpy() - 1] == "yes"
-    np.testing.assert_array_equal(labels, scores["label"] == 1)
+    np.testing.assert_array_equal(labels, scores["ill"] == 1)
     assert card["target"] == {"column": "ill", "positive": "yes", "negative": "no"}
     assert card["columns"]["numbers"] == ["age", "dose"]
     assert set(card["versions"]) >= {"python", "tpauc", "scikit-learn", "torch", "skops"}
@@ -125,10 +127,12 @@ def test_the_saved_model_gives_the_test_scores_again(fitted, table, tmp_path):
     assert result.exit_code == 0, result.stderr
     scores, again = pd.read_csv(out / TEST_SCORES), pd.read_csv(tmp_path / "all.csv", dtype={"id": str})
     np.testing.assert_allclose(again["score"].to_numpy()[scores["row"] - 1], scores["region"], rtol=1e-12)
-    np.testing.assert_array_equal(again["alarm"], again["score"] > 0)
+    threshold = json.loads((out / CARD).read_text(encoding="utf-8"))["threshold"]["value"]
+    np.testing.assert_array_equal(again["alarm"], again["score"] >= threshold)
     assert again["id"].tolist() == patients()["id"].tolist()  # as they are written, with the zeros in front
     assert list(again.columns) == ["id", "score", "alarm"]
-    assert f"400 rows scored, {again['alarm'].sum()} alarms: {tmp_path / 'all.csv'}\n" == result.stdout
+    alarms = f"{again['alarm'].sum()} alarms at scores of at least {threshold:.6g}"
+    assert f"400 rows scored, {alarms}: {tmp_path / 'all.csv'}\n" == result.stdout
 
 
 def test_json_is_one_document_and_equal_to_the_card(table, tmp_path):
@@ -211,7 +215,7 @@ def test_judging_on_another_file(table, tmp_path):
     document = json.loads(run("fit", table, *arguments).stdout)
     assert document["data"]["training"]["rows"] == 400
     assert document["data"]["test"]["rows"] == 150
-    labels = pd.read_csv(tmp_path / "run" / TEST_SCORES)["label"]
+    labels = pd.read_csv(tmp_path / "run" / TEST_SCORES)["ill"]
     np.testing.assert_array_equal(labels == 1, patients(150, seed=9)["ill"] == "yes")
 
 
@@ -233,7 +237,7 @@ def test_labels_of_another_file_are_compared_as_values(tmp_path):
         ]
         result = run("fit", tmp_path / f"{data}.csv", *arguments)
         assert result.exit_code == 0, result.stderr
-        assert pd.read_csv(tmp_path / data / TEST_SCORES)["label"].tolist() == frame["ill"].tolist()
+        assert pd.read_csv(tmp_path / data / TEST_SCORES)["ill"].tolist() == frame["ill"].tolist()
 
 
 def test_copies_that_cannot_be_kept_on_one_side_are_a_warning(tmp_path):
@@ -270,8 +274,8 @@ def test_report_of_a_run(copied):
     result = run("report", copied, "--resamples", "60")
     assert result.stdout == f"The report is {copied / 'report.html'}\n"
     page = (copied / "report.html").read_text(encoding="utf-8")
-    assert "region" in page
-    assert "cross_entropy" in page
+    assert "linear model for the region" in page
+    assert "linear model on cross-entropy" in page
     assert run("report", copied, "--resamples", "60").exit_code == 2
     refused = run("report", copied, "--label", "label", "--overwrite")
     assert refused.exit_code == 2
@@ -296,7 +300,7 @@ def test_a_run_is_replaced_only_on_demand(copied, table):
     assert tree(copied.parent) == before
     (copied / "report.html").touch()
     assert run("fit", table, *OPTIONS, "--method", "cross_entropy", "--overwrite", "--out", copied).exit_code == 0
-    assert sorted(tree(copied.parent)) == sorted(f"run/{name}" for name in (MODEL, CARD, TEST_SCORES))
+    assert sorted(tree(copied.parent)) == sorted(f"run/{name}" for name in FILES)
     assert json.loads((copied / CARD).read_text())["settings"]["method"] == "cross_entropy"
 
 
@@ -317,11 +321,14 @@ def test_nothing_but_a_run_is_ever_replaced(copied, table, tmp_path):
     assert tree(tmp_path) == before
 
 
+SOME_ROWS = RunScores(np.array([True, False]), {"region": np.array([1.0, 0.0])}, None, np.arange(2))
+
+
 def test_an_empty_folder_may_become_a_run(fitted, tmp_path):
     (tmp_path / "new").mkdir()
     saved = load_run(fitted[0])
-    save_run(tmp_path / "new", saved.pipeline, saved.card, b"")
-    assert sorted(tree(tmp_path)) == sorted(f"new/{name}" for name in (MODEL, CARD, TEST_SCORES))
+    save_run(tmp_path / "new", saved.pipeline, saved.card, SOME_ROWS, None)
+    assert sorted(tree(tmp_path)) == sorted(f"new/{name}" for name in FILES if name != OUT_OF_FOLD)
 
 
 @pytest.mark.parametrize("broken", ["fsync", "second rename"])
@@ -343,7 +350,7 @@ def test_a_full_disk_leaves_the_former_run_whole(copied, monkeypatch, broken):
     else:
         monkeypatch.setattr("os.rename", second_fails)
     with pytest.raises(OSError, match=r"the run .* cannot be written: No space left on device"):
-        save_run(copied, saved.pipeline, saved.card, b"", overwrite=True)
+        save_run(copied, saved.pipeline, saved.card, SOME_ROWS, None, overwrite=True)
     monkeypatch.undo()
     assert tree(copied.parent) == before
 
@@ -371,10 +378,6 @@ DATA_PROBLEMS = {
         "column 'ill' has no value in 50 of 200 rows, the first is row 2",
     ),
     "infinite": (lambda frame: frame.assign(age=[np.inf, 1.0] * 100), "column 'age' has infinite values in 100 rows"),
-    "dates": (
-        lambda frame: frame.assign(day=pd.Timestamp("2020-01-01")),
-        "column 'day' holds date32[day], of which no feature is made",
-    ),
     "nothing to learn from": (lambda frame: frame[["id", "ill"]], "no column is left to learn from"),
     "name": (lambda frame: frame.rename(columns={"age": ""}), "column 2 has no name"),
 }
@@ -468,7 +471,7 @@ def test_a_card_lists_the_installed_packages_alone(monkeypatch):
         return "1.0"
 
     monkeypatch.setattr("tpauc.cli.fit.version", without_torch)
-    assert list(_versions()) == ["python", "tpauc", "numpy", "scikit-learn", "pyarrow", "pandas", "skops"]
+    assert list(_versions()) == ["python", "tpauc", "numpy", "scikit-learn", "lightgbm", "pyarrow", "pandas", "skops"]
 
 
 def test_scores_are_written_once(fitted, table, tmp_path):

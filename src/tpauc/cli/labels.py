@@ -39,18 +39,33 @@ class Labels(NamedTuple):
 
 
 class LabelledScores(NamedTuple):
-    """The labels in a file, and the scores of each model by the name of its column."""
+    """The labels in a file, the scores of each model by the name of its column, and the group of each row as text."""
 
     labels: Labels
     scores: dict[str, FloatArray]
+    groups: np.ndarray[Any, Any] | None = None
 
 
-def read_scores(path: Path, label: str, scores: Sequence[str], *, positive: str | None = None) -> LabelledScores:
-    """Return the labels and the scores in a file; scores are finite, labels have two values."""
+def read_scores(
+    path: Path, label: str, scores: Sequence[str], *, positive: str | None = None, groups: str | None = None
+) -> LabelledScores:
+    """Return the labels and the scores in a file; scores are finite, labels have two values, no group is missing."""
+    more = [] if groups is None else [groups]
     check_distinct_options([label, *scores], "--label and --score")
-    table = read_table(path, [label, *scores], numbers=scores)
+    table = read_table(path, [label, *scores, *more], numbers=scores, texts=more)
     labels = labels_of(table[label], f"column {label!r}", positive=positive)
-    return LabelledScores(labels, {name: _scores_of(table[name], f"column {name!r}") for name in scores})
+    found = {name: _scores_of(table[name], f"column {name!r}") for name in scores}
+    return LabelledScores(labels, found, None if groups is None else groups_of(table[groups], groups))
+
+
+def groups_of(column: pa.ChunkedArray, name: str) -> np.ndarray[Any, Any]:
+    """Return the group of each row as text; none may be missing."""
+    import pyarrow as pa
+
+    check_no_missing(np.asarray(column.is_null(nan_is_null=True)), f"the column of the groups, {name!r},")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
 
 
 def labels_of(column: pa.ChunkedArray, name: str, *, positive: Any = None) -> Labels:
@@ -82,7 +97,7 @@ def labels_of(column: pa.ChunkedArray, name: str, *, positive: Any = None) -> La
     encoded = column.dictionary_encode().unify_dictionaries()
     values = encoded.chunk(0).dictionary.to_pylist() if encoded.num_chunks else []
     if column.null_count or any(value != value for value in values):
-        _check_no_missing(np.asarray(column.is_null(nan_is_null=True)), name)
+        check_no_missing(np.asarray(column.is_null(nan_is_null=True)), name)
     _check_two_values(sorted(values, key=str), name)
     positive_value = _check_positive_value(positive, sorted(values, key=str), name)
     number = values.index(positive_value)
@@ -112,7 +127,7 @@ def _scores_of(column: pa.ChunkedArray, name: str) -> FloatArray:
     import pyarrow as pa
 
     if column.null_count:
-        _check_no_missing(np.asarray(column.is_null()), name)
+        check_no_missing(np.asarray(column.is_null()), name)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
@@ -124,7 +139,7 @@ def _scores_of(column: pa.ChunkedArray, name: str) -> FloatArray:
 # ----------------------------------------------------------------------------------------------------------- checks
 
 
-def _check_no_missing(missing: BoolArray, name: str) -> None:
+def check_no_missing(missing: BoolArray, name: str) -> None:
     """Raise if a value of the column called ``name`` is missing."""
     if rows := int(np.count_nonzero(missing)):
         raise ValueError(

@@ -12,8 +12,7 @@ from tpauc._validation import check_open_share, check_share
 from tpauc.classifiers.training_methods import METHODS
 from tpauc.cli.errors import UsageError
 
-Model = Literal["linear", "mlp"]
-AdvisedModel = Literal["linear", "mlp", "lightgbm"]
+Model = Literal["linear", "mlp", "lightgbm"]
 if TYPE_CHECKING:
     Method = str
 else:
@@ -27,6 +26,11 @@ def _share(parameter: typer.CallbackParam, value: float | None) -> float | None:
 def open_share(parameter: typer.CallbackParam, value: float) -> float:
     """Return the value of an option that must lie in (0, 1)."""
     return _checked(check_open_share, value, parameter)
+
+
+def optional_open_share(parameter: typer.CallbackParam, value: float | None) -> float | None:
+    """Return the value of an option that must lie in (0, 1) if it is given."""
+    return None if value is None else _checked(check_open_share, value, parameter)
 
 
 def _checked(check: Callable[[float, str], float], value: float, parameter: typer.CallbackParam) -> float:
@@ -71,6 +75,15 @@ TrainingTable = Annotated[
 Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column to predict, of two values.")]
 Positive = Annotated[
     str | None, typer.Option(metavar="VALUE", help="Which of its two values is positive; not needed for 0/1 and -1/1.")
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column that rows of a group share, such as a patient or a card: they are never trained on and judged by "
+        "at once. It is not a feature.",
+    ),
 ]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")]
 ScoresFile = Annotated[Path, typer.Argument(metavar="SCORES", help="CSV, TSV, Parquet or NPZ file.")]
