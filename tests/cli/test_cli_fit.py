@@ -21,10 +21,13 @@ from typer.testing import CliRunner
 import reference
 from tpauc.classifiers.advice import ADVISED_MODELS
 from tpauc.classifiers.training_methods import METHODS, MODELS
+from tpauc.cli._text import difference_line
 from tpauc.cli.fit import _versions
 from tpauc.cli.main import app
 from tpauc.cli.options import Method, Model
 from tpauc.cli.runs import CARD, FILES, MODEL, OUT_OF_FOLD, TEST_SCORES, RunScores, load_run, save_run
+from tpauc.metrics.comparison import compare_tpauc
+from tpauc.metrics.intervals import tpauc_interval
 
 REGION = ["--alpha", "0.3", "--beta", "0.3"]
 OPTIONS = ["--target", "ill", "--positive", "yes", *REGION, "--drop", "id", "--resamples", "60"]
@@ -282,6 +285,223 @@ def test_report_of_a_run(copied):
     assert "a run has its own labels and scores" in one_line_of(refused.stderr)
     other = run("report", copied, "--resamples", "60", "--alpha", "0.5", "--out", copied / "other.html")
     assert other.exit_code == 0
+
+
+def test_the_files_of_scores_keep_the_name_of_the_target(tmp_path):
+    """Also where the name is one of ours."""
+    for target in ("row", "region", "label"):
+        frame = patients(200).rename(columns={"ill": target})
+        frame.to_csv(tmp_path / "data.csv", index=False)
+        options = [word.replace("ill", target) for word in OPTIONS]
+        out = tmp_path / f"{target} run"
+        assert run("fit", tmp_path / "data.csv", *options, "--out", out).exit_code == 0
+        scores = pd.read_csv(out / TEST_SCORES)
+        names = {"row": ["row_", "row", "region", "cross_entropy"], "region": ["row", "region", "region_"]}
+        expected = names.get(target, ["row", target, "region"])
+        assert list(scores.columns)[: len(expected)] == expected
+        rows = scores[expected[0]].to_numpy() - 1
+        np.testing.assert_array_equal(scores[target] == 1, frame[target].to_numpy()[rows] == "yes")
+        assert run("report", out, "--resamples", "60").exit_code == 0
+        assert run("threshold", out, "--rule", "min_fpr").exit_code == 0
+
+
+def test_dates_and_times_are_left_out_with_a_notice(tmp_path):
+    frame = patients(200)
+    when = pd.date_range("2020-01-01", periods=200, freq="7h")
+    frame.assign(day=when.strftime("%Y-%m-%d"), seen=when).to_csv(tmp_path / "dated.csv", index=False)
+    frame.to_csv(tmp_path / "plain.csv", index=False)
+    for name in ("dated", "plain"):
+        result = run("fit", tmp_path / f"{name}.csv", *OPTIONS, "--out", tmp_path / name)
+        assert result.exit_code == 0, result.stderr
+        assert ("Left out, because they hold dates or times: day, seen." in result.stdout) == (name == "dated")
+    assert (tmp_path / "dated" / TEST_SCORES).read_bytes() == (tmp_path / "plain" / TEST_SCORES).read_bytes()
+    assert run("score", tmp_path / "dated", tmp_path / "plain.csv", "--out", tmp_path / "s.csv").exit_code == 0
+
+
+@pytest.mark.parametrize("option", ["--target", "--drop", "--groups"])
+def test_a_misspelled_column_is_guessed(tmp_path, option):
+    columns = {f"x{number}": range(6) for number in range(30)} | {"fraud": [0, 1] * 3}
+    pd.DataFrame(columns).to_csv(tmp_path / "data.csv", index=False)
+    given = {"--target": "fraud"} | {option: "fruad"}
+    arguments = [word for pair in given.items() for word in pair]
+    result = run("fit", tmp_path / "data.csv", *arguments, *REGION, "--out", tmp_path / "run")
+    assert (result.exit_code, result.stdout) == (2, "")
+    line = one_line_of(result.stderr)
+    assert "has no column 'fruad'; did you mean 'fraud'? Its columns are 'x0', " in line
+    assert line.rstrip().endswith("'x29', 'fraud'")  # the list is not cut before the right one
+
+
+# --------------------------------------------------------------------------------------------- shares and groups
+
+
+def with_cards(n_groups, n=400, **options):
+    """Return the patients with the group of each row, whose name says nothing about the label."""
+    rng = np.random.default_rng(1)
+    return patients(n, **options).assign(card=[f"c{number}" for number in rng.integers(0, n_groups, n)])
+
+
+def test_rows_of_a_group_are_on_one_side_and_the_group_is_no_feature(tmp_path):
+    frame = with_cards(80)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    result = run("fit", tmp_path / "data.csv", *OPTIONS, "--groups", "card", "--out", tmp_path / "run", "--json")
+    assert result.exit_code == 0, result.stderr
+    card = json.loads(result.stdout)
+    assert "card" not in [name for names in card["columns"].values() for name in names]
+    test, folds = (pd.read_csv(tmp_path / "run" / name) for name in (TEST_SCORES, OUT_OF_FOLD))
+    np.testing.assert_array_equal(test["card"], frame["card"].to_numpy()[test["row"] - 1])
+    assert not set(test["card"]) & set(folds["card"])
+    assert len(test) + len(folds) == len(frame)
+    # The intervals are by groups.
+    options = {"alpha": 0.3, "beta": 0.3, "n_resamples": 60, "random_state": 0}
+    expected = tpauc_interval(test["ill"], test["region"], **options, groups=test["card"])
+    found = card["models"][0]["tpauc"]
+    assert (found["low"], found["high"]) == (expected.low, expected.high)
+    difference = compare_tpauc(test["ill"], test["region"], test["cross_entropy"], **options, groups=test["card"])
+    assert card["difference"]["p_value"] == difference.p_value
+
+
+@pytest.mark.parametrize("model", ["linear", "mlp", "lightgbm"])
+def test_folds_inside_the_training_keep_groups_together(tmp_path, monkeypatch, model):
+    seen = []
+
+    class StopError(Exception):
+        pass
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        seen.append(groups)
+        raise StopError
+
+    for name in ("tpauc_classifier.TPAUCClassifier", "boosting.booster.TPAUCBooster"):
+        monkeypatch.setattr(f"tpauc.classifiers.{name}.fit", fit)
+    frame = with_cards(80)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    arguments = [*OPTIONS, "--groups", "card", "--model", model, "--out", tmp_path / "run"]
+    assert "unexpected StopError" in run("fit", tmp_path / "data.csv", *arguments).stderr
+    assert set(seen[0]) < set(frame["card"])
+    arguments = [word for word in OPTIONS if word not in ("--resamples", "60")]
+    if model != "lightgbm":  # of which the plain models are scikit-learn's own
+        run("advise", tmp_path / "data.csv", *arguments, "--groups", "card", "--model", model)
+        assert len(seen) == 2
+
+
+def test_a_test_file_shares_no_group(tmp_path):
+    with_cards(80).to_csv(tmp_path / "data.csv", index=False)
+    others = with_cards(80, n=200, seed=3)
+    arguments = [*OPTIONS, "--method", "cross_entropy", "--groups", "card", "--test", tmp_path / "other.csv"]
+    others.to_csv(tmp_path / "other.csv", index=False)
+    refused = run("fit", tmp_path / "data.csv", *arguments, "--out", tmp_path / "run")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "groups with the training data, such as 'c0'; rows of a group must be on one side" in refused.stderr
+    others.drop(columns="card").to_csv(tmp_path / "other.csv", index=False)
+    refused = run("fit", tmp_path / "data.csv", *arguments, "--out", tmp_path / "run")
+    assert (refused.exit_code, "has no column 'card'" in refused.stderr) == (2, True)
+    others.assign(card="other " + others["card"]).to_csv(tmp_path / "other.csv", index=False)
+    assert run("fit", tmp_path / "data.csv", *arguments, "--out", tmp_path / "run").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "code", "message"),
+    [
+        (lambda frame: frame, ["--groups", "ill"], 2, "--target and --groups must name different columns"),
+        (
+            lambda frame: frame.assign(card=[None, *frame["card"][1:]]),
+            ["--groups", "card"],
+            1,
+            "the column of the groups, 'card', has no value in 1 of 400 rows, the first is row 1",
+        ),
+        (
+            lambda frame: frame.assign(card="one"),
+            ["--groups", "card"],
+            1,
+            "groups must have each class in at least two",
+        ),
+        (
+            lambda frame: frame.assign(card=np.where(frame["ill"] == "yes", frame.index % 2, 2 + frame.index % 90)),
+            ["--groups", "card"],
+            1,
+            "--groups, on the test rows: groups must hold at least 2 groups with a positive row",
+        ),
+    ],
+)
+def test_groups_that_are_refused(tmp_path, change, options, code, message):
+    change(with_cards(80)).to_csv(tmp_path / "data.csv", index=False)
+    result = run("fit", tmp_path / "data.csv", *OPTIONS, *options, "--out", tmp_path / "run")
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert message in one_line_of(result.stderr)
+
+
+def test_a_share_that_is_missed_by_more_than_a_fifth_is_a_warning(tmp_path):
+    """Half of the positives are one group, which is never held out."""
+    frame = with_cards(80)
+    positive = np.flatnonzero(frame["ill"] == "yes")
+    frame.loc[positive[: positive.size // 2], "card"] = "large"
+    for name, rows in (("large", frame), ("even", with_cards(80))):
+        rows.to_csv(tmp_path / "data.csv", index=False)
+        arguments = [*OPTIONS, "--method", "cross_entropy", "--groups", "card", "--out", tmp_path / name]
+        result = run("fit", tmp_path / "data.csv", *arguments)
+        assert result.exit_code == 0, result.stderr
+        facts = json.loads((tmp_path / name / CARD).read_text())["data"]
+        held, total = facts["test"]["positives"], facts["test"]["positives"] + facts["training"]["positives"]
+        line = f"tpauc: warning: {held} of {total} positives are test rows, "
+        assert (line in result.stderr) == (name == "large")
+        assert f"Training: {facts['training']['rows']} rows, {facts['training']['positives']} positive" in result.stdout
+        assert f"Test: {facts['test']['rows']} rows, {held} positive" in result.stdout
+    assert "warning" not in result.stderr
+
+
+def test_the_difference_is_told_in_usual_words(fitted):
+    card = json.loads((fitted[0] / CARD).read_text())
+    difference = card["difference"]
+    same = difference["low"] <= 0 <= difference["high"]
+    assert ("no significant difference" in fitted[1].stdout) == same
+    assert f"(p = {difference['p_value']:.3g})" in fitted[1].stdout
+    line = difference_line("a", "b", difference | {"low": -0.1, "high": 0.2, "p_value": 0.56}, 0.95)
+    assert line.endswith(": no significant difference (p = 0.56)")
+
+
+# ------------------------------------------------------------------------------------------------ the same table
+
+
+def as_arrays(frame):
+    """Return the columns of a table as NPZ can hold them: text without missing values, numbers and booleans."""
+    columns = {}
+    for name in frame:
+        values = frame[name]
+        text = values.dtype == object or pd.api.types.is_string_dtype(values)
+        columns[name] = values.fillna("NA").to_numpy(dtype=str) if text else values.to_numpy()
+    return columns
+
+
+def test_the_same_table_gives_the_same_run_in_every_format(tmp_path):
+    """Words for missing values, empty texts and columns without values included."""
+    frame = patients(300)
+    frame["town"] = frame["town"].where(frame.index % 7 != 0, "NA")
+    frame["club"] = np.take(["", "n/a", "null", "red", "blue"], frame.index % 5)
+    frame["gap"] = np.where(frame.index % 3 == 0, np.nan, frame.index % 11)
+    writers = {
+        "csv": lambda path: frame.to_csv(path, index=False),
+        "tsv": lambda path: frame.to_csv(path, sep="\t", index=False),
+        "parquet": lambda path: frame.to_parquet(path),
+        "pq": lambda path: frame.astype({"town": "category", "club": "category"}).to_parquet(path),
+        "npz": lambda path: np.savez(path, **as_arrays(frame)),
+    }
+    runs, options = {}, [word for word in OPTIONS if word not in ("--drop", "id")]
+    for kind, write in writers.items():
+        write(tmp_path / f"data.{kind}")
+        out = tmp_path / f"{kind} run"
+        result = run("fit", tmp_path / f"data.{kind}", *options, "--drop", "id", "--out", out)
+        assert result.exit_code == 0, result.stderr
+        assert run("score", out, tmp_path / f"data.{kind}", "--out", tmp_path / f"{kind}.csv").exit_code == 0
+        card = json.loads((out / CARD).read_text())
+        parts = [card[name] for name in ("columns", "data", "models", "threshold", "chosen")]
+        runs[kind] = [*parts, (out / TEST_SCORES).read_bytes(), (tmp_path / f"{kind}.csv").read_bytes()]
+    assert runs["csv"][0]["without_values"] == ["empty"]
+    for kind, found in runs.items():
+        assert found == runs["csv"], kind
+    # A model of one format scores another.
+    other = tmp_path / "other.csv"
+    assert run("score", tmp_path / "csv run", tmp_path / "data.parquet", "--out", other).exit_code == 0
+    assert other.read_bytes() == (tmp_path / "csv.csv").read_bytes()
 
 
 # ------------------------------------------------------------------------------------- what is refused, nothing lost

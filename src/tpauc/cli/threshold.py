@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -120,10 +121,13 @@ def _checked_rule(
     try:
         return ThresholdRule(name, guarantee, miss_cost, alarm_cost, capacity)
     except ValueError as error:
-        text = str(error)
-        for option in ("miss_cost", "alarm_cost", "capacity", "guarantee"):
-            text = text.replace(option, f"--{option.replace('_', '-')}")
+        # The library's names as options; in quotes they are the names of rules.
+        text = re.sub(r"(?<!')\b(miss_cost|alarm_cost|capacity|guarantee)\b", _as_option, str(error))
         raise UsageError(text.replace("rule='", "--rule '")) from error
+
+
+def _as_option(found: re.Match[str]) -> str:
+    return f"--{found[0].replace('_', '-')}"
 
 
 def _changed(
