@@ -22,7 +22,7 @@ from tpauc.metrics.comparison import compare_tpauc
 from tpauc.metrics.intervals import tpauc_interval
 from tpauc.metrics.operating_points import operating_point
 
-COMMANDS = ["fit", "score", "evaluate", "compare", "report", "demo"]
+COMMANDS = ["fit", "score", "threshold", "evaluate", "compare", "report", "demo"]
 REGION = ["--alpha", "0.3", "--beta", "0.2"]
 FAST = ["--resamples", "50"]
 

@@ -128,6 +128,27 @@ def test_an_index_of_pandas_is_not_a_column(tmp_path):
     assert read_table(tmp_path / "table.parquet").column_names == ["a"]
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+@pytest.mark.parametrize("encoded", [True, False])
+def test_words_for_missing_values_are_the_same_in_parquet(tmp_path, kind, encoded):
+    words = ["NA", "x", "", "null", None, "na"]
+    if encoded and kind == pa.string_view():
+        return  # pyarrow has no dictionaries of them
+    column = pa.array(words, pa.string()).cast(kind)
+    table = pa.table({"word": column.dictionary_encode() if encoded else column})
+    parquet.write_table(table, tmp_path / "table.parquet")
+    write_table(tmp_path / "table.csv", table.cast(pa.schema({"word": pa.string()})))
+    for name in ("table.parquet", "table.csv"):
+        assert read_table(tmp_path / name)["word"].to_pylist() == [None, "x", None, None, None, "na"]
+    assert read_table(tmp_path / "table.parquet", copied=["word"])["word"].to_pylist() == words
+
+
+def test_words_for_missing_values_are_the_same_in_npz(tmp_path):
+    np.savez(tmp_path / "data.npz", word=np.array(["NA", "x", ""]), y=np.array([0, 1, 0]))
+    assert read_table(tmp_path / "data.npz")["word"].to_pylist() == [None, "x", None]
+    assert read_table(tmp_path / "data.npz", copied=["word"])["word"].to_pylist() == ["NA", "x", ""]
+
+
 # -------------------------------------------------------------------------------------------------- what is refused
 
 

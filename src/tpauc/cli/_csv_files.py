@@ -44,6 +44,14 @@ def text_names(path: Path) -> list[str]:
     return _in_larger_blocks(_block_for_header(path), names)
 
 
+def missing_words() -> list[str]:
+    """Return the texts that mean a missing value: the empty text, NA, NaN, null, ..."""
+    from pyarrow import csv
+
+    words: list[str] = csv.ConvertOptions().null_values
+    return words
+
+
 def read_text(path: Path, wanted: Wanted) -> pa.Table:
     """Return the wanted columns of a text file."""
     import pyarrow as pa

@@ -88,11 +88,6 @@ def models_table(models: Sequence[Document], confidence: float) -> str:
     return "\n".join([aligned(rows), *notes, *intervals_lines([model[area] for model in models] for area in areas)])
 
 
-def picked_here_note() -> str:
-    """Return the mark of rates on the rows that the threshold was picked on."""
-    return "The threshold was picked on the rows it is judged by: on new rows these rates are worse on average."
-
-
 def intervals_lines(by_area: Iterable[Sequence[Document]]) -> list[str]:
     """Return how the intervals of TPAUC, OPAUC and AUC were made."""
     made: dict[str, list[str]] = {"bootstrap": [], "delong": []}
@@ -148,6 +143,92 @@ def difference_line(first: str, second: str, difference: Document, confidence: f
         f"TPAUC of {first} minus {second}: {difference['difference']:+.4f} [{level} {low:+.4f} to {high:+.4f}]: "
         f"{verdict} (p = {difference['p_value']:.3g})"
     )
+
+
+# --------------------------------------------------------------------------------------------------------- thresholds
+
+_RULES = {
+    "max_tpr": "to catch most positives with false alarms on at most {beta} of the negatives",
+    "min_fpr": "to raise the fewest false alarms with at least {caught} of the positives caught",
+    "cost": "for the lowest cost, {miss_cost:g} for a missed positive and {alarm_cost:g} for a false alarm",
+    "capacity": "to catch most positives with at most {capacity[0]:g} alarms per {capacity[1]:g} rows",
+}
+
+
+def picked_here_note(guarantee: float | None = None, rule: str | None = None) -> str:
+    """Return the mark of rates on the rows that the threshold was picked on.
+
+    Examples
+    --------
+    >>> picked_here_note()
+    'The threshold was picked on the rows it is judged by: on new rows these rates are worse on average.'
+    """
+    if guarantee is None:
+        return "The threshold was picked on the rows it is judged by: on new rows these rates are worse on average."
+    kept, other = ("FPR", "TPR") if rule == "max_tpr" else ("TPR", "FPR")
+    return (
+        f"The threshold was picked on the rows it is judged by. With probability {percent(guarantee)} the {kept} on "
+        f"new rows keeps to the region; the {other} here is not flattered by the choice."
+    )
+
+
+def threshold_lines(threshold: Document) -> list[str]:
+    """Return the threshold of a run, how it was picked, and its rates on the test rows."""
+    rates = threshold["test"]
+    at = "" if rates["prevalence"] is None else f", if {percent(rates['prevalence'])} of the rows are positive"
+    n_positive = rates["true_positives"] + rates["false_negatives"]
+    n_negative = rates["false_positives"] + rates["true_negatives"]
+    wanted, allowed = percent(1.0 - threshold["alpha"]), percent(threshold["beta"])
+    caught = f"{rates['true_positives']:,} of {n_positive:,} positives caught; {wanted} wanted"
+    alarmed = f"{rates['false_positives']:,} of {n_negative:,} negatives raise a false alarm; {allowed} allowed"
+    alarms = rates["alarm_rate"]["estimate"]
+    rows = [
+        ["  TPR", _rate(rates["tpr"]), caught],
+        ["  FPR", _rate(rates["fpr"]), alarmed],
+        ["  precision", _rate(rates["precision"]), f"of the alarms are positives{at}"],
+        ["  alarm rate", _rate(rates["alarm_rate"]), f"{1000.0 * alarms:.4g} alarms per 1,000 rows{at}"],
+    ]
+    lines = [
+        f"Threshold: a score of at least {threshold['value']:.6g} raises an alarm. {_origin(threshold)}",
+        f"On the {n_positive + n_negative:,} test rows, with exact {percent(rates['confidence'])} intervals:",
+        aligned(rows, n_left=3),
+        _verdict(rates),
+    ]
+    return [*lines, picked_here_note(threshold["guarantee"], threshold["rule"])] if threshold["picked_here"] else lines
+
+
+def _rate(rate: Document) -> str:
+    if rate["estimate"] is None:
+        return "none"
+    return (
+        f"{percent(round(rate['estimate'], 4))} [{percent(round(rate['low'], 4))}, {percent(round(rate['high'], 4))}]"
+    )
+
+
+def _origin(threshold: Document) -> str:
+    if threshold["rule"] is None:
+        return "It was given."
+    values = {"beta": percent(threshold["beta"]), "caught": percent(1.0 - threshold["alpha"])}
+    purpose = _RULES[threshold["rule"]].format(**(threshold | values))
+    if threshold["guarantee"] is not None:
+        purpose += f", on new rows with probability {percent(threshold['guarantee'])}"
+    n_rows = f"{threshold['n_rows']:,}"
+    where = "the test rows" if threshold["picked_here"] else f"out-of-fold scores of {n_rows} training rows"
+    return f"It was picked {purpose}, on {where}."
+
+
+def _verdict(rates: Document) -> str:
+    if rates["feasible"]:
+        return "On these rows it lies in the region."
+    missed = [
+        f"the {name} is too {side} by {100.0 * amount:.2f} percentage points"
+        for name, side, amount in (("TPR", "low", rates["tpr_shortfall"]), ("FPR", "high", rates["fpr_excess"]))
+        if amount
+    ]
+    return f"On these rows it does not lie in the region: {' and '.join(missed)}."
+
+
+# ------------------------------------------------------------------------------------------------------------ numbers
 
 
 def with_interval(interval: Document) -> str:

@@ -40,27 +40,47 @@ class Labels(NamedTuple):
 
 
 class LabelledScores(NamedTuple):
-    """The labels in a file, and the scores of each model by the name of its column."""
+    """The labels in a file, the scores of each model by the name of its column, and the group of each row as text."""
 
     labels: Labels
     scores: dict[str, FloatArray]
+    groups: np.ndarray[Any, Any] | None = None
 
 
-def read_scores(path: Path, label: str, scores: Sequence[str], *, positive: str | None = None) -> LabelledScores:
-    """Return the labels and the scores in a file; scores are finite, labels have two values."""
+def read_scores(
+    path: Path, label: str, scores: Sequence[str], *, positive: str | None = None, groups: str | None = None
+) -> LabelledScores:
+    """Return the labels and the scores in a file; scores are finite, labels have two values, no group is missing."""
+    more = [] if groups is None else [groups]
     check_distinct_options([label, *scores], "--label and --score")
-    table = read_table(path, [label, *scores], numbers=scores)
+    table = read_table(path, [label, *scores, *more], numbers=scores, texts=more)
     if path.suffix.lower() in SEPARATORS:
         _check_written_integers(path, table, scores)
-    return labelled_scores(table, label, scores, positive=positive)
+    return labelled_scores(table, label, scores, positive=positive, groups=groups)
 
 
 def labelled_scores(
-    table: pa.Table, label: str, scores: Sequence[str], *, positive: str | None = None
+    table: pa.Table,
+    label: str,
+    scores: Sequence[str],
+    *,
+    positive: str | None = None,
+    groups: str | None = None,
 ) -> LabelledScores:
-    """Return the labels and the scores in a table; scores are finite, labels have two values."""
+    """Return the labels and the scores in a table; scores are finite, labels have two values, no group is missing."""
     labels = labels_of(table[label], f"column {label!r}", positive=positive)
-    return LabelledScores(labels, {name: _scores_of(table[name], f"column {name!r}") for name in scores})
+    found = {name: _scores_of(table[name], f"column {name!r}") for name in scores}
+    return LabelledScores(labels, found, None if groups is None else groups_of(table[groups], groups))
+
+
+def groups_of(column: pa.ChunkedArray, name: str) -> np.ndarray[Any, Any]:
+    """Return the group of each row as text; none may be missing."""
+    import pyarrow as pa
+
+    check_no_missing(np.asarray(column.is_null(nan_is_null=True)), f"the column of the groups, {name!r},")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
 
 
 def labels_of(column: pa.ChunkedArray, name: str, *, positive: Any = None) -> Labels:

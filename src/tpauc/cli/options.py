@@ -13,8 +13,7 @@ from tpauc._validation import check_open_share, check_share
 from tpauc.classifiers.training_methods import METHODS
 from tpauc.cli.errors import UsageError
 
-Model = Literal["linear", "mlp"]
-AdvisedModel = Literal["linear", "mlp", "lightgbm"]
+Model = Literal["linear", "mlp", "lightgbm"]
 if TYPE_CHECKING:
     Method = str
 else:
@@ -95,6 +94,15 @@ TrainingTable = Annotated[
 Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column to predict, of two values.")]
 Positive = Annotated[
     str | None, typer.Option(metavar="VALUE", help="Which of its two values is positive; not needed for 0/1 and -1/1.")
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column that rows of a group share, such as a patient or a card: they are never trained on and judged by "
+        "at once. It is not a feature.",
+    ),
 ]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")]
 ScoresFiles = Annotated[

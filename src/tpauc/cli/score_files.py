@@ -22,10 +22,10 @@ import numpy as np
 
 from tpauc._validation import FloatArray, check_groups
 from tpauc.cli._text import Document
-from tpauc.cli.errors import UsageError, check_distinct_options, check_existing
+from tpauc.cli.errors import UsageError, check_columns, check_distinct_options, check_existing
 from tpauc.cli.labels import Labels, check_no_missing, labelled_scores
-from tpauc.cli.runs import CARD, TEST_SCORES, read_card, run_region
-from tpauc.cli.table_io import check_columns, column_names, read_table
+from tpauc.cli.runs import CARD, TEST_SCORES, deployed_threshold, read_card, run_region
+from tpauc.cli.table_io import column_names, read_table
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -109,13 +109,13 @@ def _asked_of_run(
     if label is not None or any(other is not None for other in others):
         raise UsageError("a run has its own labels; leave out --label, --positive, --by and --groups")
     card, region = read_card(Path(run)), run_region(Path(run), alpha, beta)
-    models = [model["name"] for model in card["models"]]
+    columns = card["score_columns"]
+    models = columns["models"]
     if unknown := [name for name in scores or [] if name not in models]:
         raise UsageError(f"{run} has no model {unknown[0]!r}; it has {', '.join(map(repr, models))}")
-    columns = card.get("score_columns", {})
     return AskedScores(
         [str(Path(run, TEST_SCORES))],
-        columns.get("label", "label"),
+        columns["label"],
         list(scores or models),
         region.alpha,
         region.beta,
@@ -126,10 +126,14 @@ def _asked_of_run(
 
 def _thresholds_of_run(card: Document) -> dict[str, RunThreshold]:
     """Return the threshold of each model of a run that has one; the first model is the deployed one."""
-    found = {model["name"]: (model.get("threshold"), False) for model in card["models"]}
-    deployed = card.get("threshold") or {}
-    found[card["models"][0]["name"]] = deployed.get("value"), bool(deployed.get("picked_here"))
-    return {name: RunThreshold(*pair) for name, pair in found.items() if isinstance(pair[0], float | int)}
+    values = [model.get("threshold") for model in card["models"]]
+    values[0] = deployed_threshold(card, CARD)
+    picked_here = bool(card["threshold"].get("picked_here"))
+    return {
+        name: RunThreshold(value, picked_here and number == 0)
+        for number, (name, value) in enumerate(zip(card["score_columns"]["models"], values, strict=True))
+        if isinstance(value, float | int)
+    }
 
 
 # ------------------------------------------------------------------------------------------------------------ files
@@ -259,7 +263,7 @@ def read_rows(files: ScoreFiles, asked: AskedScores) -> ScoredTable:
         # As text, so that all formats draw the same resamples.
         names = np.array([str(name) for name in _values(table[asked.groups], asked.groups)])
         groups = check_groups(names, found.labels.positive)
-    return ScoredTable(*found, by, groups)
+    return ScoredTable(found.labels, found.scores, by, groups)
 
 
 def _values(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.object_]:

@@ -1,10 +1,11 @@
 """Tables from and to files: CSV, TSV, Parquet, NPZ. The suffix of the name decides the format.
 
 pyarrow reads them in several threads and is strict: a row that is too short or too long is an error, it is never filled
-in or cut. In text files an empty field and the usual words for it (NA, NaN, null, ...) are a missing value. A ``.csv``
-file may have semicolons instead of commas. A blank line is not a row, except in a text file with one column: there it
-is a missing value unless it is the last line. An NPZ file holds arrays of equal length; a matrix ``X`` becomes the
-columns ``X[0]``, ``X[1]``, ...
+in or cut. An empty text and the usual words for it (NA, NaN, null, ...) are a missing value in every format, so that a
+table means the same in all of them. A ``.csv`` file may have semicolons instead of commas. A blank line is not a row,
+except in a text file with one column: there it is a missing value unless it is the last line. An NPZ file holds arrays
+of equal length; a matrix ``X`` becomes the columns ``X[0]``, ``X[1]``, ... Text in Parquet and NPZ files stays text,
+also where a text file would be read as numbers or dates.
 
 A file that cannot be read is a `ValueError` or `OSError` that says what is wrong with it.
 """
@@ -24,8 +25,8 @@ import numpy as np
 
 from tpauc._files import write_atomically
 from tpauc._validation import import_extra
-from tpauc.cli._csv_files import SEPARATORS, Wanted, read_again, read_text, text_names
-from tpauc.cli.errors import UsageError, check_existing, check_output_path, listed
+from tpauc.cli._csv_files import SEPARATORS, Wanted, missing_words, read_again, read_text, text_names
+from tpauc.cli.errors import UsageError, check_columns, check_existing, check_output_path, listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,16 +101,6 @@ def read_table(
     return table
 
 
-def check_columns(wanted: Sequence[str], found: Sequence[str], where: object) -> None:
-    """Raise if the table called ``where`` lacks a column that was asked for."""
-    known = set(found)
-    if missing := [name for name in wanted if name not in known]:
-        many = len(missing) > 1
-        raise UsageError(
-            f"{where} has no column{'s' if many else ''} {listed(missing)}; its columns are {listed(found)}"
-        )
-
-
 def _format_of(path: Path) -> _Format:
     check_existing(path, "the file")
     if path.is_dir():
@@ -149,7 +140,7 @@ def _read_parquet(path: Path, wanted: Wanted) -> pa.Table:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
-        return file.read(columns=wanted.columns)
+        return _without_missing_words(file.read(columns=wanted.columns), wanted.copied)
 
 
 def _npz_names(path: Path) -> list[str]:
@@ -164,7 +155,31 @@ def _read_npz(path: Path, wanted: Wanted) -> pa.Table:
     if len({column.size for column in columns.values()}) > 1:
         sizes = ", ".join(f"{name} {column.size}" for name, column in columns.items())
         raise ValueError(f"its arrays must have equal length, found {sizes:.200}")
-    return pa.table(columns)
+    return _without_missing_words(pa.table(columns), wanted.copied)
+
+
+def _without_missing_words(table: pa.Table, copied: Sequence[str]) -> pa.Table:
+    """Return the table with missing values for the texts that mean one in a text file, except in ``copied`` columns."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    words = missing_words()
+    for number, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if field.name in copied or not is_text(kind):
+            continue
+        column = table[number].cast(kind).cast(pa.large_string())
+        missing = pc.is_in(column, value_set=pa.array(words, pa.large_string()))
+        if pc.any(missing).as_py():
+            table = table.set_column(number, field.name, pc.if_else(missing, None, column))
+    return table
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a column of this type holds text."""
+    import pyarrow as pa
+
+    return kind in (pa.string(), pa.large_string(), pa.string_view())
 
 
 def _npz_columns(path: Path) -> dict[str, np.ndarray[Any, Any]]:
