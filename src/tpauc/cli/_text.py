@@ -9,9 +9,9 @@ from typing import Any
 
 import typer
 
-Document = dict[str, Any]
+from tpauc.metrics.intervals import caution_of
 
-_FEW = 5  # examples of a class in the region; with fewer, intervals cover too little (`tpauc.tpauc_interval`)
+Document = dict[str, Any]
 
 
 def show(document: object, lines: Sequence[str], *, as_json: bool) -> None:
@@ -51,11 +51,9 @@ def region_line(document: Document) -> str:
 def facts_line(facts: Document) -> str:
     """Return how many rows there are, and how many of them the region selects."""
     share = percent(facts["positives"] / facts["rows"])
-    few = min(facts["hard_positives"], facts["hard_negatives"]) < _FEW
     return (
         f"{facts['rows']:,} rows, {facts['positives']:,} positive ({share}); the region selects the "
         f"{facts['hard_positives']:,} lowest positives and the {facts['hard_negatives']:,} highest negatives."
-        + (f" With fewer than {_FEW} of either, intervals are too narrow." if few else "")
     )
 
 
@@ -77,8 +75,13 @@ def models_table(models: Sequence[Document], confidence: float) -> str:
         )
     metrics = ("tpauc", "opauc", "auc")
     large = [metric for metric in metrics if any(model[metric]["interval"] == "delong" for model in models)]
-    note = f"\nLarge-sample (DeLong) intervals for {', '.join(large).upper()}; see --intervals." if large else ""
-    return aligned(rows) + note
+    notes = [f"Large-sample (DeLong) intervals for {', '.join(large).upper()}; see --intervals."] if large else []
+    # Groups count as one example each, so the numbers are those of the interval, not those of the rows.
+    hard = {
+        model["name"]: [model["tpauc"].get(f"hard_{side}s", 0) for side in ("positive", "negative")] for model in models
+    }
+    notes += [f"{name}: {caution}." for name, numbers in hard.items() if (caution := caution_of(*numbers))]
+    return "\n".join([aligned(rows), *notes])
 
 
 def difference_line(first: str, second: str, difference: Document, confidence: float) -> str:
