@@ -204,10 +204,11 @@ def test_few_hard_positives_are_resampled_among_however_many_rows_and_said_to_be
     arguments = [path, "--label", "y", "--score", "a", "--alpha", "0.1", "--beta", "0.1"]
     document = json.loads(run("evaluate", *arguments, "--json").stdout)
     assert {document["models"][0][area]["interval"] for area in ("tpauc", "opauc", "auc")} == {"bootstrap"}
-    said = run("compare", *arguments, "--score", "b").stdout
-    assert "95 % bootstrap interval" in said
-    assert "With fewer than 5 of either, intervals are too narrow." in said
-    assert "too narrow" not in run("compare", *arguments[:-4], "--alpha", "0.2", "--beta", "0.1", "--score", "b").stdout
+    assert document["models"][0]["tpauc"]["hard_positives"] == 3
+    assert "95 % bootstrap interval" in run("compare", *arguments, "--score", "b").stdout
+    said = run("evaluate", *arguments).stdout
+    assert "a: the region selects 3 positives and 5,997 negatives; with fewer than 5 of either" in said
+    assert "fewer than 5" not in run("evaluate", *arguments[:-4], "--alpha", "0.2", "--beta", "0.1").stdout
 
 
 @pytest.mark.parametrize("kind", ["bootstrap", "delong"])

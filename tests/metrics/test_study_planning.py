@@ -12,8 +12,8 @@ from scipy.special import ndtri
 from scored_samples import binormal
 from tpauc.metrics import study_planning as planning
 from tpauc.metrics.area import tpauc_score
-from tpauc.metrics.intervals import Interval, tpauc_interval
-from tpauc.metrics.study_planning import HARD_EXAMPLES_NEEDED, StudyPlan, binormal_shift, plan_study
+from tpauc.metrics.intervals import HARD_EXAMPLES_NEEDED, Interval, tpauc_interval
+from tpauc.metrics.study_planning import StudyPlan, binormal_shift, plan_study
 from tpauc.region import Region
 
 CORNER = Region(0.3, 0.3)

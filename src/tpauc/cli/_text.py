@@ -9,9 +9,9 @@ from typing import Any
 
 import typer
 
-Document = dict[str, Any]
+from tpauc.metrics.intervals import HARD_EXAMPLES_NEEDED, caution_of
 
-_FEW = 5  # examples of a class in the region; with fewer, intervals cover too little (`tpauc.tpauc_interval`)
+Document = dict[str, Any]
 
 
 def show(document: object, lines: Sequence[str], *, as_json: bool) -> None:
@@ -51,11 +51,9 @@ def region_line(document: Document) -> str:
 def facts_line(facts: Document) -> str:
     """Return how many rows there are, and how many of them the region selects."""
     share = percent(facts["positives"] / facts["rows"])
-    few = min(facts["hard_positives"], facts["hard_negatives"]) < _FEW
     return (
         f"{facts['rows']:,} rows, {facts['positives']:,} positive ({share}); the region selects the "
         f"{facts['hard_positives']:,} lowest positives and the {facts['hard_negatives']:,} highest negatives."
-        + (f" With fewer than {_FEW} of either, intervals are too narrow." if few else "")
     )
 
 
@@ -85,7 +83,12 @@ def models_table(models: Sequence[Document], confidence: float) -> str:
                 "yes" if point["feasible"] else "no",
             ]
     notes = [f"* {picked_here_note()}"] if any(point and point.get("picked_here") for point in points) else []
-    return "\n".join([aligned(rows), *notes, *intervals_lines([model[area] for model in models] for area in areas)])
+    notes += intervals_lines([model[area] for model in models] for area in areas)
+    for model in models:
+        # Groups count as one example each, so the numbers are those of the interval, not those of the rows.
+        if caution := caution_of(*(model["tpauc"].get(f"hard_{side}", 0) for side in ("positives", "negatives"))):
+            notes.append(f"{model['name']}: {caution}.")
+    return "\n".join([aligned(rows), *notes])
 
 
 def intervals_lines(by_area: Iterable[Sequence[Document]]) -> list[str]:
@@ -114,12 +117,14 @@ def subgroups_lines(column: str, found: Document, confidence: float) -> list[str
     lines += [f"{part['name']}: no TPAUC, {part['reason']}" for part in subgroups if part["reason"]]
     few = [str(part["name"]) for part in subgroups if part["tpauc"] and _few(part["tpauc"])]
     if few:
-        lines.append(f"Fewer than {_FEW} hard examples of a class in {', '.join(few)}: intervals are too narrow there.")
+        lines.append(
+            f"Fewer than {HARD_EXAMPLES_NEEDED} hard examples of a class in {', '.join(few)}: intervals are too narrow there."
+        )
     return [*lines, gap_line(found["largest_gap"], 1.0 - confidence)]
 
 
 def _few(interval: Document) -> bool:
-    return bool(min(interval["hard_positives"], interval["hard_negatives"]) < _FEW)
+    return bool(min(interval["hard_positives"], interval["hard_negatives"]) < HARD_EXAMPLES_NEEDED)
 
 
 def gap_line(gap: Document | None, level: float) -> str:

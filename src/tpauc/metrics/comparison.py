@@ -25,6 +25,8 @@ from tpauc.metrics.area import area_in_region
 from tpauc.metrics.intervals import IntArray, IntervalOptions, check_rows
 from tpauc.region import Region
 
+_STRETCH = 3.0  # Student's 97.5 % quantile with m degrees of freedom is about sqrt(1 + 3/m) times the normal one
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -166,7 +168,7 @@ def _influence(
 
 
 def _by_bootstrap(difference: float, moments: Moments, resampled: FloatArray, confidence: float) -> Comparison:
-    stretched = difference + math.sqrt(1.0 + 1.0 / moments.effective_number) * (resampled - difference)
+    stretched = difference + math.sqrt(1.0 + _STRETCH / moments.effective_number) * (resampled - difference)
     low, high = percentile_limits(np.clip(stretched, -1.0, 1.0), confidence)
     fewer = int(min(np.count_nonzero(stretched <= 0.0), np.count_nonzero(stretched >= 0.0)))
     p_value = min(1.0, 2.0 * (1 + fewer) / (resampled.size + 1))

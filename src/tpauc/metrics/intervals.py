@@ -54,6 +54,10 @@ from tpauc.region import Region
 IntArray = npt.NDArray[np.intp]
 
 METHODS = ("auto", "bootstrap", "delong")
+HARD_EXAMPLES_NEEDED = 5
+"""Hard examples of a class below which intervals cover too seldom: see the notes of :func:`tpauc_interval`."""
+
+_LEAST_COVERAGE = {1: 44, 2: 78, 3: 85, 4: 89}  # in %, by the number of hard positives, in `benchmarks/coverage.py`
 _MOST_DRAWS = 40_000_000  # rows drawn in all resamples together; takes about two seconds
 _FAR_TOO_MANY_DRAWS = 10 * _MOST_DRAWS
 _MANY = 100  # rows that decide, as their effective number has it
@@ -72,6 +76,8 @@ class Interval:
     hard_positives, hard_negatives : int
         How many positives and negatives the region selects; with groups, how many groups they make up, counted by the
         weight of each.
+    caution : str
+        What to know about an interval from fewer than 5 of either; empty otherwise.
     """
 
     estimate: float
@@ -80,6 +86,27 @@ class Interval:
     method: str = field(repr=False)
     hard_positives: int = field(default=0, repr=False)
     hard_negatives: int = field(default=0, repr=False)
+
+    @property
+    def caution(self) -> str:
+        """What to know about an interval from few hard examples; empty if there are enough of them."""
+        return caution_of(self.hard_positives, self.hard_negatives)
+
+    def __repr__(self) -> str:
+        caution = f", caution={self.caution!r}" if self.caution else ""
+        return f"Interval(estimate={self.estimate!r}, low={self.low!r}, high={self.high!r}{caution})"
+
+
+def caution_of(hard_positives: int, hard_negatives: int) -> str:
+    """Return what to know about an interval from so many hard examples; empty if that is nothing, or they are 0."""
+    few = min(hard_positives, hard_negatives)
+    if few == 0 or few >= HARD_EXAMPLES_NEEDED:  # a rate has no hard examples
+        return ""
+    return (
+        f"the region selects {hard_positives:,} positives and {hard_negatives:,} negatives; with fewer than "
+        f"{HARD_EXAMPLES_NEEDED} of either the interval is too narrow: with {few}, 95 % intervals held the truth in "
+        f"as little as {_LEAST_COVERAGE[few]} % of simulated samples"
+    )
 
 
 @dataclass(frozen=True)

@@ -42,11 +42,8 @@ from tpauc._validation import (
     check_random_state,
 )
 from tpauc.metrics.comparison import compare_tpauc
-from tpauc.metrics.intervals import tpauc_interval
+from tpauc.metrics.intervals import HARD_EXAMPLES_NEEDED, tpauc_interval
 from tpauc.region import Region, hard_mass
-
-HARD_EXAMPLES_NEEDED = 5
-"""Hard examples of a class below which intervals cover too seldom: see the notes of :func:`tpauc.tpauc_interval`."""
 
 _ROUNDS = 3
 _MOST_SAMPLES, _FEWEST_SAMPLES = 200, 10  # per round; fewer where samples are large, which differ less
