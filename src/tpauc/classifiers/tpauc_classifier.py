@@ -28,6 +28,7 @@ from tpauc._validation import (
 from tpauc.classifiers._candidates import CandidatesByFolds, Fitted, Scaling, SingleTraining, Strategy, Trainer
 from tpauc.classifiers.base import RegionClassifier
 from tpauc.classifiers.linear.directions import LinearDirections, LinearSettings, LinearTrainer
+from tpauc.classifiers.linear.principal_axes import check_axes
 from tpauc.classifiers.progress import limited_threads
 from tpauc.classifiers.training_methods import CROSS_ENTROPIES, LOSSES, METHODS, MODELS, REGION
 from tpauc.region import Region
@@ -50,7 +51,8 @@ class TPAUCClassifier(RegionClassifier):
     ----------
     model : {"linear", "mlp"} or callable, default="linear"
         A linear scorer, a perceptron with two layers of 32, or a function that makes an ``nn.Module`` for a number of
-        features, mapping (n, d) to (n, 1).
+        features, mapping (n, d) to (n, 1). The linear scorer takes tables with up to 5,000 rows or up to 5,000
+        features; larger ones in both directions are refused.
     alpha, beta : float, default=0.3
         The region.
     method : str, default="region"
@@ -194,6 +196,8 @@ class TPAUCClassifier(RegionClassifier):
                 "rows; leave it out"
             )
         data, region, random = self._start_fit(X, y, sample_weight, groups, region)
+        if self._is_linear():
+            check_axes(*data.X.shape)
         strategy = self._strategy(region)
         with limited_threads(data.X.shape[1]) if self._is_linear() else nullcontext():
             found = strategy.fit(data, region, random)
