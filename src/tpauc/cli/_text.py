@@ -117,9 +117,8 @@ def subgroups_lines(column: str, found: Document, confidence: float) -> list[str
     lines += [f"{part['name']}: no TPAUC, {part['reason']}" for part in subgroups if part["reason"]]
     few = [str(part["name"]) for part in subgroups if part["tpauc"] and _few(part["tpauc"])]
     if few:
-        lines.append(
-            f"Fewer than {HARD_EXAMPLES_NEEDED} hard examples of a class in {', '.join(few)}: intervals are too narrow there."
-        )
+        found_in = ", ".join(few)
+        lines.append(f"Fewer than {HARD_EXAMPLES_NEEDED} hard examples of a class in {found_in}: too narrow intervals.")
     return [*lines, gap_line(found["largest_gap"], 1.0 - confidence)]
 
 

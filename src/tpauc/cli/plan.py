@@ -14,7 +14,8 @@ from tpauc.cli._text import percent, region_line, show
 from tpauc.cli.errors import UsageError
 from tpauc.cli.labels import read_scores
 from tpauc.cli.options import Alpha, AsJson, Beta, Confidence, Debug, Positive, Seed, optional_open_share
-from tpauc.metrics.study_planning import HARD_EXAMPLES_NEEDED, StudyPlan, plan_study
+from tpauc.metrics.intervals import HARD_EXAMPLES_NEEDED
+from tpauc.metrics.study_planning import StudyPlan, plan_study
 
 _COMPARED = "two models on the same rows"
 
