@@ -162,7 +162,8 @@ def test_a_part_without_rows_is_no_error_among_others(files, table, tmp_path):
     parquet.write_table(table.slice(0, 0), tmp_path / "empty.parquet")
     found = document("evaluate", tmp_path, *BOTH, *FAST)
     assert found["models"] == document("evaluate", files / "all.csv", *BOTH, *FAST)["models"]
-    code, line = failure("evaluate", tmp_path / "empty.parquet", tmp_path / "empty.parquet", *BOTH)
+    parquet.write_table(table.slice(0, 0), tmp_path / "more.parquet")
+    code, line = failure("evaluate", tmp_path / "empty.parquet", tmp_path / "more.parquet", *BOTH)
     assert (code, "have no rows" in line) == (1, True)
 
 
@@ -262,6 +263,17 @@ def test_groups_change_the_intervals_alone(files, table):
     assert (compared["low"], compared["p_value"]) == (expected.low, expected.p_value)
 
 
+def test_few_groups_are_said_to_be_few(files):
+    few = "Fewer than 5 groups (site) of a class decide: intervals are too narrow."
+    assert few in run("evaluate", files / "all.csv", *BOTH, *FAST, "--groups", "site").stdout
+    assert "of a class decide" not in run("evaluate", files / "all.csv", *BOTH, *FAST, "--groups", "patient").stdout
+
+
+def test_a_column_of_many_values_makes_no_subgroups(files):
+    code, line = failure("evaluate", files / "all.csv", *BOTH, "--by", "patient")
+    assert (code, "--by takes up to 100 subgroups" in line) == (1, True)
+
+
 def test_text_of_subgroups(files):
     said = run("evaluate", files / "all.csv", *BOTH, *FAST, "--by", "site").stdout
     assert "By site, the smallest first; TPR and FPR at the threshold" in said
@@ -350,6 +362,7 @@ def test_a_run_is_judged_at_its_own_threshold(a_run, table, monkeypatch):
 # ---------------------------------------------------------------------------------------------------------- errors
 
 USAGE = {
+    "file twice": (["FOLDER/all.csv", "FOLDER/all.csv", *BOTH], "all.csv is given more than once"),
     "no match": (["FOLDER/*.nothing", *BOTH], "no file matches"),
     "empty folder": (["EMPTY", *BOTH], "has no file that ends in"),
     "no file": (["FOLDER/none.csv", *BOTH], "the file FOLDER/none.csv does not exist"),

@@ -102,6 +102,13 @@ def intervals_lines(by_area: Iterable[Sequence[Document]]) -> list[str]:
     return lines + ([large] if made["delong"] else [])
 
 
+def groups_lines(document: Document) -> list[str]:
+    """Return a warning if intervals by group rest on too few groups."""
+    if document["groups"] is None or not any(_few(model["tpauc"]) for model in document["models"]):
+        return []
+    return [f"Fewer than {_FEW} groups ({document['groups']}) of a class decide: intervals are too narrow."]
+
+
 def subgroups_lines(column: str, found: Document, confidence: float) -> list[str]:
     """Return the figures of each subgroup of a column, the smallest first, and the largest gap between two."""
     subgroups = found["subgroups"]

@@ -16,7 +16,16 @@ import numpy.typing as npt
 from tpauc._validation import BoolArray, FloatArray
 from tpauc.cli._documents import area_document, finite_or_none, subgroups_document
 from tpauc.cli._heartbeat import Heartbeat
-from tpauc.cli._text import Document, difference_line, facts_line, models_table, region_line, show, subgroups_lines
+from tpauc.cli._text import (
+    Document,
+    difference_line,
+    facts_line,
+    groups_lines,
+    models_table,
+    region_line,
+    show,
+    subgroups_lines,
+)
 from tpauc.cli.engine_scores import EngineScores, chosen_engine, engine_lines
 from tpauc.cli.errors import UsageError
 from tpauc.cli.labels import Labels
@@ -90,7 +99,7 @@ def evaluate(
             with Heartbeat(f"evaluating by {chosen}", 2 if by is None else 5, as_json=as_json) as beat:
                 facts, models = scores.evaluated(beat.step)
     document: Document = {"scores": asked.shown, "engine": chosen} | evaluator.settings
-    document |= {"data": facts} | ({} if by is None else {"by": by}) | {"models": models}
+    document |= {"data": facts} | ({} if by is None else {"by": by}) | {"groups": asked.groups, "models": models}
     show(document, _evaluation_lines(document), as_json=as_json)
 
 
@@ -141,7 +150,7 @@ def compare(
 def _evaluation_lines(document: Document) -> list[str]:
     confidence, models = document["confidence"], document["models"]
     lines = [region_line(document), facts_line(document["data"]), "", models_table(models, confidence)]
-    lines += engine_lines(document)
+    lines += groups_lines(document) + engine_lines(document)
     for model in models if "by" in document else ():
         named = [f"{model['name']}:"] if len(models) > 1 else []
         lines += ["", *named, *subgroups_lines(document["by"], model["by"], confidence)]

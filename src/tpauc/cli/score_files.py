@@ -12,6 +12,7 @@ import gzip
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from tpauc.cli.errors import UsageError, check_columns, check_distinct_options, 
 from tpauc.cli.labels import Labels, check_no_missing, labelled_scores
 from tpauc.cli.runs import CARD, TEST_SCORES, deployed_threshold, read_card, run_region
 from tpauc.cli.table_io import column_names, read_table
+from tpauc.metrics.subgroups import MOST_SUBGROUPS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -181,6 +183,8 @@ def opened_files(given: Sequence[str]) -> Iterator[ScoreFiles]:
                 paths.append(Path(one))
             else:
                 paths += _found(one)
+        if twice := [path for path, times in Counter(map(str, paths)).items() if times > 1]:
+            raise UsageError(f"{twice[0]} is given more than once, and its rows would count more than once")
         yield ScoreFiles(paths, remote, names)
 
 
@@ -258,6 +262,8 @@ def read_rows(files: ScoreFiles, asked: AskedScores) -> ScoredTable:
         raise ValueError(f"the {len(files.paths)} files have no rows")
     found = labelled_scores(table, asked.label, asked.scores, positive=asked.positive)
     by = None if asked.by is None else _values(table[asked.by], asked.by)
+    if by is not None and (number := len(set(by))) > MOST_SUBGROUPS:
+        raise ValueError(f"column {asked.by!r} has {number:,} values; --by takes up to {MOST_SUBGROUPS} subgroups")
     groups = None
     if asked.groups is not None:
         # As text, so that all formats draw the same resamples.

@@ -21,12 +21,11 @@ from tpauc.frames.comparing import compare
 from tpauc.frames.evaluating import Evaluation, columns_of, evaluate
 from tpauc.frames.opening import open_files
 from tpauc.metrics.comparison import Comparison
-from tpauc.metrics.subgroups import Subgroup, SubgroupTable, largest_gap, share_of_rows
+from tpauc.metrics.subgroups import MOST_SUBGROUPS, Subgroup, SubgroupTable, largest_gap, share_of_rows
 from tpauc.region import Region
 
 AfterPass = Callable[[int, float], None]
 
-MOST_SUBGROUPS = 1000
 _QUIET_SPARK = "--conf spark.log.level=ERROR --conf spark.ui.showConsoleProgress=false pyspark-shell"
 _MODULES_OF_ENGINES = ("_duckdb", "duckdb", "polars", "pyspark", "py4j", "narwhals", "pyarrow")
 
@@ -187,7 +186,7 @@ def _alarms_by(table: Any, by: str, columns: Mapping[str, Any], thresholds: Sequ
         part.rows[bool(positive)] = int(n)
         part.alarmed[bool(positive)][:] = map(int, alarms)
     if len(found) > MOST_SUBGROUPS:
-        raise ValueError(f"by={by!r} has more than {MOST_SUBGROUPS:,} values; choose a column with few")
+        raise ValueError(f"by={by!r} has more than {MOST_SUBGROUPS} values; choose a column with few")
     return found
 
 
@@ -248,6 +247,7 @@ def _engine_errors(engine: str) -> Iterator[None]:
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in _MODULES_OF_ENGINES:
             raise
-        lines = str(error).strip().splitlines() or [type(error).__name__]
+        # Spark puts the stack of the JVM below the first line.
+        lines = str(error).strip().splitlines()[: 1 if engine == "spark" else None] or [type(error).__name__]
         hint = "; Spark needs Java 17" if "JAVA" in lines[0] else ""
-        raise ValueError(f"{engine}: {lines[0]}{hint}") from error
+        raise ValueError(f"{engine}: {' '.join(' '.join(lines).split()):.400}{hint}") from error

@@ -21,6 +21,9 @@ from tpauc.metrics.intervals import IntArray, Interval, IntervalOptions, interva
 from tpauc.metrics.operating_points import operating_point
 from tpauc.region import Region
 
+MOST_SUBGROUPS = 100
+"""Subgroups that the command line takes: with more, each has few rows, and the correction leaves no gap to be seen."""
+
 
 @dataclass(frozen=True)
 class RateOfRows:
