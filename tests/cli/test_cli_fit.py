@@ -555,7 +555,7 @@ def test_a_model_that_could_not_be_loaded_again_is_not_written(copied, monkeypat
     saved, before = load_run(copied), tree(copied.parent)
     monkeypatch.setattr("tpauc.cli.runs._TRUSTED", {"numpy.dtype"})
     with pytest.raises(ValueError, match=r"is not written, because it could not be read again: .*TPAUCClassifier"):
-        save_run(copied, saved.pipeline, saved.card, b"", overwrite=True)
+        save_run(copied, saved.pipeline, saved.card, SOME_ROWS, None, overwrite=True)
     assert tree(copied.parent) == before
 
 
@@ -564,14 +564,14 @@ def test_a_run_that_a_killed_process_moved_away_is_put_back_and_not_replaced(cop
     refused = run("fit", table, *OPTIONS, "--out", copied)
     assert refused.exit_code == 2
     assert "exists; choose another --out" in one_line_of(refused.stderr)
-    assert sorted(tree(copied.parent)) == sorted(f"run/{name}" for name in (MODEL, CARD, TEST_SCORES))
+    assert sorted(tree(copied.parent)) == sorted(f"run/{name}" for name in FILES)
 
 
 def test_what_a_killed_report_left_in_a_run_is_no_reason_to_keep_the_run(copied):
     saved = load_run(copied)
     for name in (".report-roc.png.0123456789abcdef.tmp", ".report.html.lock", ".report.html.moves"):
         (copied / name).touch()
-    save_run(copied, saved.pipeline, saved.card, b"", overwrite=True)
+    save_run(copied, saved.pipeline, saved.card, SOME_ROWS, None, overwrite=True)
     assert sorted(tree(copied)) == sorted((MODEL, CARD, TEST_SCORES))
 
 
