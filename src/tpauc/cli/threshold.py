@@ -50,7 +50,7 @@ def threshold(
             callback=optional_open_share,
             metavar="SHARE",
             help="With max_tpr or min_fpr: the probability, such as 0.95, that new rows keep to beta or to 1 - alpha. "
-            "The test rows then pick the threshold.",
+            "The test rows then pick the threshold; a run with groups promises it for whole groups, which is strict.",
         ),
     ] = None,
     miss_cost: Annotated[float | None, typer.Option(metavar="COST", help="Of a missed positive.")] = None,
