@@ -324,6 +324,7 @@ def test_a_misspelled_column_is_guessed(tmp_path, option):
     pd.DataFrame(columns).to_csv(tmp_path / "data.csv", index=False)
     given = {"--target": "fraud"} | {option: "fruad"}
     arguments = [word for pair in given.items() for word in pair]
+    assert run("advise", tmp_path / "data.csv", *arguments, *REGION).exit_code == 2
     result = run("fit", tmp_path / "data.csv", *arguments, *REGION, "--out", tmp_path / "run")
     assert (result.exit_code, result.stdout) == (2, "")
     line = one_line_of(result.stderr)
