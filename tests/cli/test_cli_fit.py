@@ -324,6 +324,7 @@ def test_a_misspelled_column_is_guessed(tmp_path, option):
     pd.DataFrame(columns).to_csv(tmp_path / "data.csv", index=False)
     given = {"--target": "fraud"} | {option: "fruad"}
     arguments = [word for pair in given.items() for word in pair]
+    assert run("advise", tmp_path / "data.csv", *arguments, *REGION).exit_code == 2
     result = run("fit", tmp_path / "data.csv", *arguments, *REGION, "--out", tmp_path / "run")
     assert (result.exit_code, result.stdout) == (2, "")
     line = one_line_of(result.stderr)
@@ -347,6 +348,7 @@ def test_rows_of_a_group_are_on_one_side_and_the_group_is_no_feature(tmp_path):
     assert result.exit_code == 0, result.stderr
     card = json.loads(result.stdout)
     assert "card" not in [name for names in card["columns"].values() for name in names]
+    assert "Rows with the same 'card' stay together: " in result.stderr
     test, folds = (pd.read_csv(tmp_path / "run" / name) for name in (TEST_SCORES, OUT_OF_FOLD))
     np.testing.assert_array_equal(test["card"], frame["card"].to_numpy()[test["row"] - 1])
     assert not set(test["card"]) & set(folds["card"])

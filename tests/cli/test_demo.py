@@ -49,6 +49,9 @@ def test_the_document_holds_every_method_with_an_interval_and_the_report(finishe
         )
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert all(name in page for name in METHODS)
+    # The shaded corner is the region, the model has another name.
+    assert "<span>for the region</span></div></th>" in page
+    assert "<span>region</span></div></th>" not in page
     assert re.findall(r"split (\d) of 2", result.stderr) == ["1", "2"]
 
 

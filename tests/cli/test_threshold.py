@@ -255,6 +255,27 @@ def test_a_card_without_a_number_for_its_threshold_is_damaged(copied, fitted, va
     assert "is damaged: its threshold must be a finite number" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"models": ["region"]}, "each of its models must have a name, found 'region'"),
+        ({"models": [{"title": "x"}]}, "each of its models must have a name"),
+        ({"settings": {"alpha": 0.3, "beta": 0.3}}, "in 'settings', is damaged: 'confidence' is missing"),
+        ({"threshold": {"value": 1.0}}, "in 'threshold', is damaged: 'alpha', 'beta', 'picked_here', 'test'"),
+        ({"score_columns": {"row": 1}}, "in 'score_columns', is damaged: 'row', 'label', 'models'"),
+        ({"data": {"training": 3}}, "is damaged: 'training' is missing"),
+        ({"data": None}, "is damaged: 'data' is missing"),
+    ],
+)
+def test_a_card_with_other_contents_is_damaged(copied, changes, message):
+    (copied / CARD).write_text(json.dumps(card_of(copied) | changes))
+    before = (copied / CARD).read_bytes()
+    result = run("threshold", copied, "--rule", "max_tpr")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in result.stderr
+    assert (copied / CARD).read_bytes() == before
+
+
 def test_a_run_is_not_changed_by_looking_at_it(copied):
     before = (copied / CARD).stat().st_mtime_ns
     assert "raises an alarm" in done("threshold", copied).stdout
@@ -277,6 +298,6 @@ def test_folds_that_see_a_sample_do_not_decide_the_share_of_positives(copied):
     card = card_of(copied)
     options = ["--rule", "cost", "--miss-cost", 5, "--alarm-cost", 1, "--json"]
     usual = json.loads(done("threshold", copied, *options).stdout)["threshold"]["value"]
-    card["data"]["training"] |= {"rows": 100 * card["data"]["training"]["rows"]}
+    card["data"]["training"]["negatives"] *= 100
     (copied / CARD).write_text(json.dumps(card))
     assert json.loads(done("threshold", copied, *options).stdout)["threshold"]["value"] > usual

@@ -25,6 +25,7 @@ from tpauc.reporting.figures import (
     check_named_scores,
     is_drawable,
     roc_panels,
+    score_text,
     training_panels,
 )
 from tpauc.reporting.page import check_page_path
@@ -217,6 +218,29 @@ def test_a_threshold_picked_on_the_rows_it_is_judged_by_is_marked(tmp_path):
     text = " ".join(write(tmp_path, operating_points={"plain": given["plain"]}).split())
     assert NOTE in text
     assert text.count("<span>beforehand</span>") == text.count("<span>on these rows</span>") == 1
+
+
+def test_the_lead_states_the_threshold_that_was_given_first(tmp_path):
+    """It is in use, whichever model has the highest TPAUC."""
+    y, scores = two_models()
+    given = evaluate_threshold(y, scores["plain"], 0.5, **REGION)
+    text = " ".join(write(tmp_path, operating_points={"plain": given}).split())
+    assert f"At the threshold {score_text(0.5)} plain finds {100 * given.tpr:.1f}% of the positives" in text
+    best = operating_point(y, scores["better"], **REGION)
+    assert f" it finds {100 * best.tpr:.1f}% of the positives" in " ".join(write(tmp_path).split())
+
+
+@pytest.mark.parametrize(
+    ("second", "verdict"),
+    [
+        (lambda y, s: s["better"], "better (p "),
+        (lambda y, s: s["plain"] + 0.0, "no significant difference (p = 1.000)"),
+    ],
+)
+def test_the_comparison_is_told_in_words(tmp_path, second, verdict):
+    y, scores = two_models()
+    text = " ".join(write(tmp_path, scores={"plain": scores["plain"], "other": second(y, scores)}).split())
+    assert f"other: {verdict}" in text
 
 
 def test_a_guarantee_is_stated(tmp_path):

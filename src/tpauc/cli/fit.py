@@ -153,6 +153,9 @@ def fit_table(
     facts = {"training": evaluator.facts(training.labels), "test": evaluator.facts(testing.labels)}
     for line in (region_line(evaluator.settings), *_data_lines(columns, training, facts)):
         say(line)
+    if testing.groups is not None:
+        here, there = (f"{len(_group_names(part)):,}" for part in (training, testing))
+        say(f"Rows with the same {settings.groups!r} stay together: {here} groups in training, {there} in test.")
     if test is None:
         _warn_of_missed_share(facts, settings.test_size)
     names = score_columns(settings.target, settings.groups, _methods(settings.method))
@@ -365,10 +368,9 @@ def _data_lines(columns: FeatureColumns, training: Examples, facts: Document) ->
 
 def _result_lines(card: Document) -> list[str]:
     confidence, titles = card["settings"]["confidence"], [model["title"] for model in card["models"]]
-    lines = [""]
-    for title, chosen in zip(titles, card["chosen"].values(), strict=True):
-        if chosen is not None:
-            lines.append(f"Chosen by TPAUC in cross-validation for {title}: {chosen}.")
+    lines, chosen = [""], next(iter(card["chosen"].values()))
+    if chosen is not None:
+        lines.append(f"{titles[0].capitalize()}, chosen by TPAUC in cross-validation: {chosen}.")
     lines += ["", "On the test rows:", models_table(card["models"], confidence)]
     if card["difference"] is not None:
         lines += ["", difference_line(titles[0], titles[1], card["difference"], confidence)]

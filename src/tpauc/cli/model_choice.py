@@ -12,6 +12,7 @@ from tpauc.region import Region
 
 LIGHTGBM = "lightgbm"
 BASELINE = "cross_entropy"
+_MOST_NAMED = 4  # candidates in a sentence
 _LEAST_SHARE = 0.005  # of a candidate that is named
 _OF_LIGHTGBM = (REGION, BASELINE)
 _EXTRAS = {"mlp": ("torch", "torch"), LIGHTGBM: (LIGHTGBM, LIGHTGBM)}
@@ -94,10 +95,12 @@ def chosen_words(model: str, classifier: Any) -> str | None:
         return f"nothing, since none of {len(candidates)} candidates reaches the region; they have equal shares"
     if "share" in candidates[0]:
         shared = sorted((found for found in candidates if found["share"] >= _LEAST_SHARE), key=_share, reverse=True)
-        return "; ".join(
+        words = [
             f"{_candidate_words(model, found)}, {100 * found['share']:.0f} % (TPAUC {found['tpauc']:.3f})"
-            for found in shared
-        )
+            for found in shared[:_MOST_NAMED]
+        ]
+        rest = 100 * sum(found["share"] for found in shared[_MOST_NAMED:])
+        return "; ".join([*words, f"others, {rest:.0f} %"] if rest else words)
     best = max(candidates, key=lambda found: float(found["tpauc"]))
     return f"{_candidate_words(model, best)} (TPAUC {best['tpauc']:.3f}), the best of {len(candidates)} candidates"
 

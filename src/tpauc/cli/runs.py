@@ -29,7 +29,6 @@ import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import UnionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +54,18 @@ _FIELDS = {
     "threshold": dict,
     "score_columns": dict,
     "sha256": dict,
+}
+_NUMBER = int | float
+_PARTS: dict[str, dict[str, Any]] = {
+    "settings": {"confidence": _NUMBER},
+    "target": {"column": str},
+    "threshold": {"alpha": _NUMBER, "beta": _NUMBER, "picked_here": bool, "test": dict},
+    "score_columns": {"row": str, "label": str, "models": list},
+}
+_RATES: dict[str, Any] = {
+    **dict.fromkeys(("tpr", "fpr", "precision", "alarm_rate"), dict),
+    **dict.fromkeys(("true_positives", "false_positives", "true_negatives", "false_negatives"), int),
+    "confidence": _NUMBER,
 }
 # The types in our pipelines that skops does not trust by itself.
 _TRUSTED = {
@@ -242,7 +253,6 @@ def deployed_threshold(card: Document, where: object) -> float:
 def read_run_scores(path: Path, card: Document, name: str = TEST_SCORES) -> RunScores | None:
     """Return the rows in a file of scores of a run; None if the run has no such file."""
     file, columns = path / name, card["score_columns"]
-    _check_card_fields(columns, {"row": str, "label": str, "models": list}, path / CARD)
     if name not in card["sha256"]:
         return None
     _check_unchanged(path, name, card)
@@ -266,7 +276,7 @@ def run_region(path: Path, alpha: float | None, beta: float | None) -> Region:
     """Return the region of a run, with another ``alpha`` or ``beta`` if given."""
     given = {name: share for name, share in (("alpha", alpha), ("beta", beta)) if share is not None}
     settings = read_card(path)["settings"] | given
-    _check_card_fields(settings, {"alpha": int | float, "beta": int | float}, path / CARD)
+    check_card_fields(settings, {"alpha": _NUMBER, "beta": _NUMBER}, path / CARD)
     return Region(settings["alpha"], settings["beta"])
 
 
@@ -370,11 +380,17 @@ def _check_card(card: Document, where: object) -> Document:
         )
     if card.get("kind") != _KIND:
         raise ValueError(f"{where} is not the card of a run of this version of tpauc")
-    _check_card_fields(card, _FIELDS, where)
+    check_card_fields(card, _FIELDS, where)
+    for name, fields in _PARTS.items():
+        check_card_fields(card[name], fields, f"{where}, in {name!r},")
+    check_card_fields(card["threshold"]["test"], _RATES, f"{where}, in 'threshold',")
+    for model in card["models"]:
+        if not isinstance(model, dict) or not isinstance(model.get("name"), str):
+            raise ValueError(f"{where} is damaged: each of its models must have a name, found {model!r:.80}")
     return card
 
 
-def _check_card_fields(part: Mapping[str, Any], fields: Mapping[str, type | UnionType], where: object) -> None:
+def check_card_fields(part: Mapping[str, Any], fields: Mapping[str, Any], where: object) -> None:
     """Raise if a part of a card lacks one of the ``fields``, or has it with another type."""
     if wrong := [name for name, sort in fields.items() if not isinstance(part.get(name), sort)]:
         raise ValueError(f"{where} is damaged: {listed(wrong)} is missing or not what it should be")

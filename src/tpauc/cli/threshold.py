@@ -23,7 +23,17 @@ import typer
 from tpauc.cli._text import Document, show, threshold_lines
 from tpauc.cli.errors import UsageError
 from tpauc.cli.options import AlphaOfRun, AsJson, BetaOfRun, Debug, optional_open_share
-from tpauc.cli.runs import CARD, OUT_OF_FOLD, REPORT, RunScores, read_card, read_run_scores, replace_card, run_region
+from tpauc.cli.runs import (
+    CARD,
+    OUT_OF_FOLD,
+    REPORT,
+    RunScores,
+    check_card_fields,
+    read_card,
+    read_run_scores,
+    replace_card,
+    run_region,
+)
 from tpauc.metrics.operating_points import OperatingPoint, evaluate_threshold, operating_point
 from tpauc.metrics.thresholds import ThresholdRule
 from tpauc.region import Region
@@ -50,7 +60,7 @@ def threshold(
             callback=optional_open_share,
             metavar="SHARE",
             help="With max_tpr or min_fpr: the probability, such as 0.95, that new rows keep to beta or to 1 - alpha. "
-            "The test rows then pick the threshold.",
+            "The test rows then pick the threshold; a run with groups promises it for whole groups, which is strict.",
         ),
     ] = None,
     miss_cost: Annotated[float | None, typer.Option(metavar="COST", help="Of a missed positive.")] = None,
@@ -149,17 +159,20 @@ def _changed(
     # A promise holds for the scores of one model, and out-of-fold scores come from several.
     out_of_fold = None if rule.guarantee is not None else read_run_scores(run, card, OUT_OF_FOLD)
     if out_of_fold is not None and prevalence is None:
-        prevalence = _share_of_positives(card)
+        prevalence = _share_of_positives(card, run / CARD)
     picked = picked_threshold(out_of_fold or test, rule, region, prevalence)
     on = BY_TEST_ROWS if out_of_fold is None else BY_FOLDS
     size = (out_of_fold or test).positive.size
     return judged(test, picked, region, confidence, rule=rule, picked_on=on, n_rows=size, prevalence=shown_at)
 
 
-def _share_of_positives(card: Document) -> float:
+def _share_of_positives(card: Document, where: object) -> float:
     """Return the share of positives in the training rows; the folds of large data see a sample with another one."""
-    facts = card["data"]["training"]
-    return float(facts["positives"] / facts["rows"])
+    check_card_fields(card, {"data": dict}, where)
+    check_card_fields(card["data"], {"training": dict}, where)
+    check_card_fields(card["data"]["training"], {"positives": int, "negatives": int}, where)
+    n_positive, n_negative = (card["data"]["training"][side] for side in ("positives", "negatives"))
+    return float(n_positive / (n_positive + n_negative))
 
 
 def picked_threshold(rows: RunScores, rule: ThresholdRule, region: Region, prevalence: float | None = None) -> float:

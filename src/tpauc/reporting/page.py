@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -152,6 +152,7 @@ def report(
         models,
         region,
         (n_positive, positive.size - n_positive),
+        given,
         how_made=_how_made(models, n_resamples),
         level=f"{100 * confidence:g}%",
         title=title,
@@ -227,16 +228,21 @@ def check_page_path(out: str | os.PathLike[str]) -> Path:
 # ----------------------------------------------------------------------------------------------------------------- HTML
 
 
-def _rendered(models: Sequence[ModelResult], region: Region, counts: tuple[int, int], **shown: object) -> str:
-    """Return the page as HTML; ``counts`` are the positives and negatives."""
+def _rendered(
+    models: Sequence[ModelResult], region: Region, counts: tuple[int, int], given: Collection[str], **shown: object
+) -> str:
+    """Return the page as HTML; ``counts`` are the positives and negatives, ``given`` the models with a threshold."""
     compared = [model.versus_first for model in models if model.versus_first is not None]
+    best = max(models, key=lambda model: model.areas.tpauc.estimate)
     return (
         _environment()
         .get_template("report.html.jinja")
         .render(
             shown,
             models=models,
-            best=max(models, key=lambda model: model.areas.tpauc.estimate),
+            best=best,
+            # A threshold that was given is in use, so it is stated even if another model is better.
+            shown=models[0] if models[0].name in given else best,
             region=region,
             n_positive=counts[0],
             n_negative=counts[1],
