@@ -27,6 +27,7 @@ import io
 import json
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -156,9 +157,10 @@ class Histogram:
 
     def bounds(self, *, alpha: float, beta: float) -> Bounds:
         """Return the range of TPAUC that the counts allow; the exact value lies in it under every tie rule."""
-        sums = self._sums(Region(alpha, beta))
-        n_pairs = sums.k_positive * sums.k_negative
-        return Bounds(sums.won / n_pairs, (sums.won + sums.tied) / n_pairs)
+        # Python's whole numbers, of which the products cannot overflow.
+        p, q = (hard.astype(object) for hard in self._hard(Region(alpha, beta)))
+        won, in_one_bin, n_pairs = int(p @ (np.cumsum(q) - q)), int(p @ q), int(p.sum()) * int(q.sum())
+        return Bounds(won / n_pairs, (won + in_one_bin) / n_pairs)
 
     def interval(self, *, alpha: float, beta: float, confidence: float = 0.95) -> Interval:
         """Return the middle of the bounds, and limits around the large-sample interval of the exact scores."""
@@ -282,11 +284,21 @@ def bin_numbers(scores: FloatArray, bins: int = BINS) -> IntArray:
     >>> bin_numbers(np.array([-1e300, -1.0, 0.0, 0.5, 1.0, 1e300]), 8)
     array([0, 1, 2, 4, 6, 7])
     """
-    s = scores.astype(np.float64)
+    numbers: IntArray = (spread(scores.astype(np.float64), np.where) * bins).astype(np.int64)
+    return np.minimum(numbers, bins - 1)
+
+
+def spread(scores: Any, where: Callable[..., Any]) -> Any:
+    """Return ``u`` of the head of the module, for NumPy arrays and torch tensors alike; ``where`` is their own.
+
+    Examples
+    --------
+    >>> spread(np.array([-1.0, 0.0, 1.0, 4.0]), np.where)
+    array([0.125 , 0.25  , 0.75  , 0.9375])
+    """
     # Each piece is given arguments of its own part of the axis, so that none divides by zero or overflows.
-    u = np.where(s <= 1.0, 0.25 + 0.5 * np.clip(s, 0.0, 1.0), 1.0 - 0.25 / np.maximum(s, 1.0))
-    u = np.where(s < 0.0, 0.25 / (1.0 - np.minimum(s, 0.0)), u)
-    return np.minimum((u * bins).astype(np.int64), bins - 1)
+    u = where(scores <= 1.0, 0.25 + 0.5 * scores.clip(0.0, 1.0), 1.0 - 0.25 / scores.clip(min=1.0))
+    return where(scores < 0.0, 0.25 / (1.0 - scores.clip(max=0.0)), u)
 
 
 def lowest_score(number: int, bins: int = BINS) -> float:
