@@ -84,10 +84,9 @@ def models_table(models: Sequence[Document], confidence: float) -> str:
             ]
     notes = [f"* {picked_here_note()}"] if any(point and point.get("picked_here") for point in points) else []
     notes += intervals_lines([model[area] for model in models] for area in areas)
-    for model in models:
-        # Groups count as one example each, so the numbers are those of the interval, not those of the rows.
-        if caution := caution_of(*(model["tpauc"].get(f"hard_{side}", 0) for side in ("positives", "negatives"))):
-            notes.append(f"{model['name']}: {caution}.")
+    # Groups count as one example each, so the numbers are those of the interval, not those of the rows.
+    hard = dict.fromkeys((model["tpauc"]["hard_positives"], model["tpauc"]["hard_negatives"]) for model in models)
+    notes += [f"Caution: {caution}." for numbers in hard if (caution := caution_of(*numbers))]
     return "\n".join([aligned(rows), *notes])
 
 
@@ -100,13 +99,6 @@ def intervals_lines(by_area: Iterable[Sequence[Document]]) -> list[str]:
     lines = [f"Bootstrap intervals for {', '.join(made['bootstrap'])}."] if made["bootstrap"] else []
     large = f"Large-sample (DeLong) intervals for {', '.join(made['delong'])}; see --intervals."
     return lines + ([large] if made["delong"] else [])
-
-
-def groups_lines(document: Document) -> list[str]:
-    """Return a warning if intervals by group rest on too few groups."""
-    if document["groups"] is None or not any(_few(model["tpauc"]) for model in document["models"]):
-        return []
-    return [f"Fewer than {_FEW} groups ({document['groups']}) of a class decide: intervals are too narrow."]
 
 
 def subgroups_lines(column: str, found: Document, confidence: float) -> list[str]:

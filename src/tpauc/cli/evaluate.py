@@ -20,7 +20,6 @@ from tpauc.cli._text import (
     Document,
     difference_line,
     facts_line,
-    groups_lines,
     models_table,
     region_line,
     show,
@@ -150,7 +149,7 @@ def compare(
 def _evaluation_lines(document: Document) -> list[str]:
     confidence, models = document["confidence"], document["models"]
     lines = [region_line(document), facts_line(document["data"]), "", models_table(models, confidence)]
-    lines += groups_lines(document) + engine_lines(document)
+    lines += engine_lines(document)
     for model in models if "by" in document else ():
         named = [f"{model['name']}:"] if len(models) > 1 else []
         lines += ["", *named, *subgroups_lines(document["by"], model["by"], confidence)]

@@ -22,6 +22,7 @@ import numpy as np
 import typer
 
 from tpauc._validation import FloatArray, check_class_sizes, check_groups, import_extra
+from tpauc.cli._documents import area_document
 from tpauc.cli._text import (
     Document,
     difference_line,
@@ -304,12 +305,12 @@ def _results(
     methods, models = _methods(settings.method), []
     for method, pipeline, (name, scores) in zip(methods, trained, tested.scores.items(), strict=True):
         summary = summarise(positive, scores, region, options, groups=groups)
-        areas = {area: _document(getattr(summary, area)) for area in ("tpauc", "opauc", "auc")}
+        areas = {area: area_document(getattr(summary, area)) for area in ("tpauc", "opauc", "auc")}
         own = pipeline[-1].threshold_ if hasattr(pipeline[-1], "out_of_fold_scores_") else None
         models.append({"name": name, "title": model_words(settings.model, method), "threshold": own, **areas})
     difference, (own_scores, *others) = None, tested.scores.values()
     for baseline in others:
-        difference = _document(compare_in_region(positive, own_scores, baseline, region, options, groups=groups))
+        difference = area_document(compare_in_region(positive, own_scores, baseline, region, options, groups=groups))
     chosen = {method: chosen_words(settings.model, trained[number][-1]) for number, method in enumerate(methods)}
     threshold = judged(
         tested,
@@ -321,11 +322,6 @@ def _results(
         n_rows=out_of_fold.positive.size,
     )
     return {"chosen": chosen, "models": models, "difference": difference, "threshold": threshold}
-
-
-def _document(found: Any) -> Document:
-    document = asdict(found)
-    return document | {"interval": document.pop("method")}
 
 
 def _plain(value: Any) -> str | int | float:
