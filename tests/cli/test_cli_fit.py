@@ -451,6 +451,17 @@ def test_a_share_that_is_missed_by_more_than_a_fifth_is_a_warning(tmp_path):
     assert "warning" not in result.stderr
 
 
+def test_a_tpauc_of_0_is_explained(tmp_path, fitted):
+    frame = patients(200)
+    frame["ill"] = np.random.default_rng(0).permutation(frame["ill"])
+    frame.to_csv(tmp_path / "noise.csv", index=False)
+    options = [*OPTIONS, "--alpha", "0.1", "--beta", "0.05", "--method", "cross_entropy"]
+    result = run("fit", tmp_path / "noise.csv", *options, "--out", tmp_path / "run")
+    line = "A TPAUC of 0 means that the ROC curve does not enter the region"
+    assert line in result.stdout
+    assert line not in fitted[1].stdout
+
+
 def test_the_difference_is_told_in_usual_words(fitted):
     card = json.loads((fitted[0] / CARD).read_text())
     difference = card["difference"]

@@ -78,6 +78,7 @@ def test_the_threshold_is_picked_out_of_fold_and_judged_on_the_test_rows(fitted)
     assert f"a score of at least {picked.threshold:.6g} raises an alarm" in result.stdout
     assert f"on out-of-fold scores of {len(folds)} training rows" in result.stdout
     assert f"{judged.true_positives} of {judged.true_positives + judged.false_negatives} positives" in result.stdout
+    assert "test rows, with 95 % intervals (Clopper-Pearson):" in result.stdout
     assert NOTE not in result.stdout
 
 
@@ -291,6 +292,8 @@ def test_a_guarantee_by_groups_counts_groups(fitted, tmp_path):
     assert found["value"] == by_groups.threshold
     assert found["value"] != operating_point(test["ill"], test["cross_entropy"], **options).threshold
     assert found["test"]["tpr"]["low"] == by_groups.intervals["tpr"].low
+    said = done("threshold", tmp_path / "run").stdout
+    assert "test rows, with 95 % intervals (Clopper-Pearson, design effect of groups):" in said
 
 
 def test_folds_that_see_a_sample_do_not_decide_the_share_of_positives(copied):

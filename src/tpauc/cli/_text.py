@@ -193,7 +193,8 @@ def threshold_lines(threshold: Document) -> list[str]:
     ]
     lines = [
         f"Threshold: a score of at least {threshold['value']:.6g} raises an alarm. {_origin(threshold)}",
-        f"On the {n_positive + n_negative:,} test rows, with exact {percent(rates['confidence'])} intervals:",
+        f"On the {n_positive + n_negative:,} test rows, with {percent(rates['confidence'])} intervals "
+        f"({rates['interval'].replace('clopper-pearson', 'Clopper-Pearson')}):",
         aligned(rows, n_left=3),
         _verdict(rates),
     ]

@@ -368,6 +368,10 @@ def _result_lines(card: Document) -> list[str]:
     if chosen is not None:
         lines.append(f"{titles[0].capitalize()}, chosen by TPAUC in cross-validation: {chosen}.")
     lines += ["", "On the test rows:", models_table(card["models"], confidence)]
+    if not any(model["tpauc"]["estimate"] for model in card["models"]):
+        lines.append(
+            "A TPAUC of 0 means that the ROC curve does not enter the region; a larger --alpha or --beta may be met."
+        )
     if card["difference"] is not None:
         lines += ["", difference_line(titles[0], titles[1], card["difference"], confidence)]
     return [*lines, "", *threshold_lines(card["threshold"]), "", f"The run is {card['run']}"]

@@ -66,6 +66,7 @@ _RATES: dict[str, Any] = {
     **dict.fromkeys(("tpr", "fpr", "precision", "alarm_rate"), dict),
     **dict.fromkeys(("true_positives", "false_positives", "true_negatives", "false_negatives"), int),
     "confidence": _NUMBER,
+    "interval": str,
 }
 # The types in our pipelines that skops does not trust by itself.
 _TRUSTED = {

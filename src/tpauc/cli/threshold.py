@@ -262,7 +262,8 @@ def _rates_document(point: OperatingPoint) -> Document:
     }
     counts = {name: int(getattr(point, name)) for name in _COUNTS}
     rest = ("feasible", "tpr_shortfall", "fpr_excess", "confidence", "prevalence")
-    return rates | counts | {name: getattr(point, name) for name in rest}
+    settings = {name: getattr(point, name) for name in rest}
+    return rates | counts | settings | {"interval": point.intervals["tpr"].method}
 
 
 def _number(value: float) -> float | None:
