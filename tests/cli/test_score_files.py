@@ -365,6 +365,7 @@ USAGE = {
     "file twice": (["FOLDER/all.csv", "FOLDER/all.csv", *BOTH], "all.csv is given more than once"),
     "no match": (["FOLDER/*.nothing", *BOTH], "no file matches"),
     "empty folder": (["EMPTY", *BOTH], "has no file that ends in"),
+    "no name": (["", *BOTH], "SCORES must not be empty"),
     "no file": (["FOLDER/none.csv", *BOTH], "the file FOLDER/none.csv does not exist"),
     "by": (["FOLDER/all.csv", *BOTH, "--by", "sight"], "has no column 'sight'"),
     "groups": (["FOLDER/all.csv", *BOTH, "--groups", "patents"], "has no column 'patents'"),

@@ -192,8 +192,8 @@ def _found(one: str) -> list[Path]:
 
     try:
         return [Path(file) for file in find_files(one)]
-    except FileNotFoundError as error:
-        raise UsageError(str(error).removeprefix("table: ")) from error
+    except (FileNotFoundError, ValueError) as error:
+        raise UsageError(str(error).removeprefix("table: ").replace("table must", "SCORES must")) from error
 
 
 def _saved(stream: Any, path: Path) -> Path:
