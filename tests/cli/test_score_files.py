@@ -227,7 +227,7 @@ def test_subgroups_are_those_of_the_library(files, table):
             columns["y"],
             columns[model["name"]],
             columns["site"],
-            groups=columns["patient"].astype(str),
+            groups=columns["patient"].astype(str).astype(object),
             n_resamples=50,
             random_state=0,
             **REGION,
@@ -252,7 +252,7 @@ def test_subgroups_are_those_of_the_library(files, table):
 def test_groups_change_the_intervals_alone(files, table):
     arguments = ["evaluate", files / "all.csv", *BOTH, *FAST]
     rows, groups = document(*arguments), document(*arguments, "--groups", "patient")
-    patients = table["patient"].to_numpy().astype(str)
+    patients = table["patient"].to_numpy().astype(str).astype(object)
     resampling = {"groups": patients, "n_resamples": 50, "random_state": 0}
     wanted = tpauc.tpauc_interval(table["y"].to_numpy(), table["a"].to_numpy(), **resampling, **REGION)
     assert (groups["models"][0]["tpauc"]["low"], groups["models"][0]["tpauc"]["high"]) == (wanted.low, wanted.high)
@@ -340,7 +340,8 @@ def test_a_run_is_evaluated_on_its_test_rows_in_its_region(files, a_run, monkeyp
 
 def test_a_run_is_judged_at_its_own_threshold(a_run, table, monkeypatch):
     (a_run / "card.json").write_text("{}")
-    card = card_of(threshold={"value": 1.25, "picked_here": False})
+    models = [{"name": "a", "title": "model for the region"}, {"name": "b", "title": "another"}]
+    card = card_of(threshold={"value": 1.25, "picked_here": False}, models=models)
     monkeypatch.setattr(score_files, "read_card", lambda path: card)
     monkeypatch.setattr(score_files, "run_region", lambda path, alpha, beta: tpauc.Region(**REGION))
     first, second = document("evaluate", a_run, *FAST)["models"]
@@ -354,7 +355,8 @@ def test_a_run_is_judged_at_its_own_threshold(a_run, table, monkeypatch):
     }
     assert second["operating_point"]["picked_here"]
     said = run("evaluate", a_run, *FAST).stdout
-    assert re.search(r"^a .* 1\.25  ", said, flags=re.MULTILINE)
+    assert re.search(r"^model for the region .* 1\.25  ", said, flags=re.MULTILINE)
+    assert "TPAUC of model for the region minus another: " in run("compare", a_run, *FAST).stdout
     code, line = failure("evaluate", a_run, "--engine", "duckdb")
     assert (code, "judged in memory" in line) == (2, True)
 
@@ -365,6 +367,7 @@ USAGE = {
     "file twice": (["FOLDER/all.csv", "FOLDER/all.csv", *BOTH], "all.csv is given more than once"),
     "no match": (["FOLDER/*.nothing", *BOTH], "no file matches"),
     "empty folder": (["EMPTY", *BOTH], "has no file that ends in"),
+    "no name": (["", *BOTH], "SCORES must not be empty"),
     "no file": (["FOLDER/none.csv", *BOTH], "the file FOLDER/none.csv does not exist"),
     "by": (["FOLDER/all.csv", *BOTH, "--by", "sight"], "has no column 'sight'"),
     "groups": (["FOLDER/all.csv", *BOTH, "--groups", "patents"], "has no column 'patents'"),

@@ -129,7 +129,7 @@ def gap_line(gap: Document | None, level: float) -> str:
     """Return the largest gap in TPAUC between two subgroups, and whether it is significant."""
     if gap is None:
         return "No gap: fewer than two subgroups have a TPAUC."
-    p_value = f"p = {gap['p_value']:.3g}, corrected for {gap['pairs']} pair{'s' if gap['pairs'] > 1 else ''}"
+    p_value = f"{p_value_text(gap['p_value'])}, corrected for {gap['pairs']} pair{'s' if gap['pairs'] > 1 else ''}"
     verdict = "significant" if gap["p_value"] <= level else "no significant difference"
     return (
         f"Largest gap in TPAUC: {gap['worse']} is {gap['difference']:.4f} below {gap['better']}: {verdict} ({p_value})."
@@ -144,7 +144,7 @@ def difference_line(first: str, second: str, difference: Document, confidence: f
     level = f"{percent(confidence)} {method} interval"
     return (
         f"TPAUC of {first} minus {second}: {difference['difference']:+.4f} [{level} {low:+.4f} to {high:+.4f}]: "
-        f"{verdict} (p = {difference['p_value']:.3g})"
+        f"{verdict} ({p_value_text(difference['p_value'])})"
     )
 
 
@@ -233,6 +233,15 @@ def _verdict(rates: Document) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ numbers
+
+
+def p_value_text(p_value: float) -> str:
+    """Return a p-value with three digits.
+
+    >>> p_value_text(0.0561), p_value_text(0.0)
+    ('p = 0.0561', 'p < 1e-300')
+    """
+    return f"p = {p_value:.3g}" if p_value > 0.0 else "p < 1e-300"
 
 
 def with_interval(interval: Document) -> str:

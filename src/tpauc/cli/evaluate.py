@@ -93,6 +93,7 @@ def evaluate(
             facts = evaluator.facts(rows.labels)
             with Heartbeat("evaluating", len(rows.scores), as_json=as_json) as beat:
                 models = evaluator.models_of_rows(rows, beat.step, asked.thresholds)
+            models = [model | {"title": asked.title(model["name"])} for model in models] if asked.titles else models
         else:
             scores = EngineScores(found, asked, chosen, memory, confidence)
             with Heartbeat(f"evaluating by {chosen}", 2 if by is None else 5, as_json=as_json) as beat:
@@ -141,7 +142,8 @@ def compare(
                 facts, difference = scores.compared(beat.step)
     document: Document = {"scores": asked.shown, "engine": chosen} | evaluator.settings
     document |= {"data": facts, "models": asked.scores, "difference": difference}
-    line = difference_line(asked.scores[0], asked.scores[1], difference, confidence)
+    first_title, second_title = map(asked.title, asked.scores)
+    line = difference_line(first_title, second_title, difference, confidence)
     lines = [region_line(document), facts_line(facts), "", line, *engine_lines(document)]
     show(document, lines, as_json=as_json)
 

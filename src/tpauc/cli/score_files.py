@@ -58,6 +58,11 @@ class AskedScores:
     by: str | None = None
     groups: str | None = None
     thresholds: Mapping[str, RunThreshold] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+
+    def title(self, score: str) -> str:
+        """Return what to call a model: in a run it has a title, as "region" alone would be read as the region."""
+        return self.titles.get(score, score)
 
     @property
     def others(self) -> list[str]:
@@ -123,6 +128,7 @@ def _asked_of_run(
         region.beta,
         groups=columns.get("groups"),
         thresholds=_thresholds_of_run(card),
+        titles={model["name"]: model["title"] for model in card["models"] if "title" in model},
     )
 
 
@@ -196,8 +202,8 @@ def _found(one: str) -> list[Path]:
 
     try:
         return [Path(file) for file in find_files(one)]
-    except FileNotFoundError as error:
-        raise UsageError(str(error).removeprefix("table: ")) from error
+    except (FileNotFoundError, ValueError) as error:
+        raise UsageError(str(error).removeprefix("table: ").replace("table must", "SCORES must")) from error
 
 
 def _saved(stream: Any, path: Path) -> Path:
@@ -266,8 +272,8 @@ def read_rows(files: ScoreFiles, asked: AskedScores) -> ScoredTable:
         raise ValueError(f"column {asked.by!r} has {number:,} values; --by takes up to {MOST_SUBGROUPS} subgroups")
     groups = None
     if asked.groups is not None:
-        # As text, so that all formats draw the same resamples.
-        names = np.array([str(name) for name in _values(table[asked.groups], asked.groups)])
+        # As text in the order of the rows, so that all formats draw the same resamples, and `fit` as well.
+        names = np.array([str(name) for name in _values(table[asked.groups], asked.groups)], dtype=object)
         groups = check_groups(names, found.labels.positive)
     return ScoredTable(found.labels, found.scores, by, groups)
 
