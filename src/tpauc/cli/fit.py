@@ -23,7 +23,7 @@ from tpauc._validation import FloatArray, check_class_sizes, import_extra
 from tpauc.cli._text import Document, difference_line, facts_line, models_table, region_line, show
 from tpauc.cli.errors import UsageError, check_distinct_options, listed, progress
 from tpauc.cli.evaluate import Evaluator, evaluator_of
-from tpauc.cli.features import MOST_CATEGORIES, Examples, FeatureColumns, read_examples, read_features
+from tpauc.cli.features import Examples, FeatureColumns, read_examples, read_features
 from tpauc.cli.options import (
     Alpha,
     AsJson,
@@ -259,10 +259,10 @@ def _data_lines(columns: FeatureColumns, training: Examples, facts: Document) ->
     if columns.without_values:
         lines.append(f"Left out, because they hold no value: {', '.join(columns.without_values)}.")
     for name in columns.texts:
-        if (found := frame[name].nunique()) > MOST_CATEGORIES:
+        if (found := frame[name].nunique()) > columns.most_categories:
             lines.append(
-                f"Column {name!r} has {found:,} values: beyond the {MOST_CATEGORIES} most frequent they share one "
-                f"feature. If it only names the rows, leave it out: --drop {name!r}"
+                f"Column {name!r} has {found:,} values: beyond the {columns.most_categories} most frequent they share "
+                f"one feature. If it only names the rows, leave it out: --drop {name!r}"
             )
     return [*lines, *(f"{part.capitalize()}: {facts_line(counts)}" for part, counts in facts.items())]
 
