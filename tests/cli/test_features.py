@@ -56,6 +56,15 @@ def test_missing_and_unknown_values_become_numbers():
     np.testing.assert_array_equal(preprocessing.transform(columns.frame(other)), [[3, 1, 0, 0, 0]])
 
 
+def test_many_columns_of_text_share_the_features():
+    rng = np.random.default_rng(0)
+    training = pa.table({f"text {k}": rng.integers(0, 100, 400).astype(str) for k in range(20)})
+    columns = FeatureColumns.of(training, leave_out=[])
+    X = columns.preprocessing().fit_transform(columns.frame(training))
+    assert X.shape == (400, 500)
+    assert (X.sum(axis=1) == 20).all()
+
+
 def test_rare_and_unknown_categories_share_a_feature():
     names = [str(number) for number in range(MOST_CATEGORIES + 50)]
     training = pa.table({"name": names * 2 + names[:10]})

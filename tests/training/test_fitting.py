@@ -6,6 +6,8 @@ import math
 import os
 import random
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -207,6 +209,27 @@ def test_without_validation_the_last_model_is_kept():
     result = fit(network(), TRAIN, None, SquareAUCLoss(), settings())
     assert (result.best_epoch, result.best, result.folder, result.ended) == (None, None, None, "epochs")
     assert set(result.history[0]) == {"epoch", "step", "loss", "lr", "seconds"}
+
+
+def test_threads_give_what_one_gives():
+    """Dropout draws from torch's global generator, which the threads share."""
+    start = threading.Barrier(2)
+
+    def trained(together):
+        inputs, labels = TRAIN
+        model = nn.Sequential(nn.Dropout(0.5), nn.Linear(inputs.shape[1], 1))
+        with torch.no_grad():
+            model[1].weight.fill_(0.1)
+            model[1].bias.zero_()
+        if together:
+            start.wait(timeout=60)
+        fit(model, (inputs, labels), None, SquareAUCLoss(), settings(epochs=3))
+        return model[1].weight.detach().clone()
+
+    alone = trained(together=False)
+    with ThreadPoolExecutor(2) as pool:
+        for found in pool.map(trained, [True, True]):
+            assert torch.equal(found, alone)
 
 
 def test_the_callers_random_numbers_are_left_alone():

@@ -3,8 +3,10 @@
 * Numbers (integers, floats, decimals): a missing value becomes the median of the training rows, and an additional
   feature marks it as missing.
 * Categories (text, booleans, pandas' categories): one feature per value; "missing" is a value too. All values beyond
-  the 100 most frequent ones of the training rows share one feature, and so do values that the training rows do not
-  have. If the training rows have at most 100 values, all features of the column are 0 for a new value.
+  the most frequent ones of the training rows share one feature, and so do values that the training rows do not have.
+  There are at most 100 features per column, and fewer in tables with more than five columns of text, which share 500,
+  but at least 10 per column. If the training rows have no more values than that, all features of the column are 0 for a
+  new value.
 * Dates, times and durations are left out, and so are columns without any value.
 
 The kind of a column is decided once, on the training table. Other tables are read accordingly (`read_features`): in a
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_CATEGORIES = 100
+# Of all columns of text together. A linear model of 500 features takes a second on a thousand rows, a million rows of
+# them take 4 GB. A column keeps its ten most frequent values in any case: with fewer it would say little.
+_MOST_OF_ALL_COLUMNS = 500
+_FEWEST_CATEGORIES = 10
 _MISSING = "(missing)"
 
 
@@ -80,6 +86,16 @@ class FeatureColumns:
         """All columns that are used."""
         return self.numbers + self.categories
 
+    @property
+    def most_categories(self) -> int:
+        """How many features a column of text becomes at most.
+
+        >>> [FeatureColumns((), tuple(map(str, range(n))), ()).most_categories for n in (1, 5, 20, 80)]
+        [100, 100, 25, 10]
+        """
+        shared = _MOST_OF_ALL_COLUMNS // max(1, len(self.texts))
+        return min(MOST_CATEGORIES, max(_FEWEST_CATEGORIES, shared))
+
     def frame(self, table: pa.Table) -> pd.DataFrame:
         """Return the features of a table with the types of the training, float64 and text."""
         pandas = import_extra("pandas", "cli")
@@ -100,7 +116,9 @@ class FeatureColumns:
         numbers = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
         categories = make_pipeline(
             SimpleImputer(strategy="constant", fill_value=_MISSING, missing_values=None),
-            OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False),
+            OneHotEncoder(
+                handle_unknown="infrequent_if_exist", max_categories=self.most_categories, sparse_output=False
+            ),
         )
         return ColumnTransformer(
             [("numbers", numbers, list(self.numbers)), ("categories", categories, list(self.categories))]

@@ -35,7 +35,7 @@ from tpauc.cli._text import (
 )
 from tpauc.cli.errors import UsageError, listed, progress
 from tpauc.cli.evaluate import Evaluator, evaluator_of
-from tpauc.cli.features import MOST_CATEGORIES, Examples, FeatureColumns, read_examples, read_features
+from tpauc.cli.features import Examples, FeatureColumns, read_examples, read_features
 from tpauc.cli.heartbeat import heartbeat
 from tpauc.cli.model_choice import BASELINE, check_model, chosen_words, divides_rows, model_words, new_classifier
 from tpauc.cli.options import (
@@ -354,10 +354,10 @@ def _data_lines(columns: FeatureColumns, training: Examples, facts: Document) ->
             "numbers, such as days since a certain day."
         )
     for name in columns.texts:
-        if (found := frame[name].nunique()) > MOST_CATEGORIES:
+        if (found := frame[name].nunique()) > columns.most_categories:
             lines.append(
-                f"Column {name!r} has {found:,} values: beyond the {MOST_CATEGORIES} most frequent they share one "
-                f"feature. If it only names the rows, leave it out: --drop {name!r}"
+                f"Column {name!r} has {found:,} values: beyond the {columns.most_categories} most frequent they share "
+                f"one feature. If it only names the rows, leave it out: --drop {name!r}"
             )
     return [*lines, *(f"{part.capitalize()}: {facts_line(counts)}" for part, counts in facts.items())]
 

@@ -33,6 +33,7 @@ from tpauc._validation import (
     check_trainable,
 )
 from tpauc.losses._objective import PairObjective, hardness_moments
+from tpauc.losses._transforms import refuse_transforms
 from tpauc.losses.surrogates import Square
 from tpauc.losses.weighting import TensorFunction, Weighting, WeightingFunction, as_weighting
 
@@ -220,6 +221,7 @@ class MinimaxTPAUCLoss(SaddleLoss):
 
     def _moments(self, logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the six moments of the (global) batch, and whether it has both classes."""
+        refuse_transforms(self, logits=logits, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         moments, has_pairs = hardness_moments(flat_logits, y, self.objective)
         if self.form == "paper":

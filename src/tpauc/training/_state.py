@@ -22,6 +22,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from tpauc._generator_lock import GENERATOR_LOCK
 from tpauc.training._monitor import first_not_finite
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import Examples
@@ -246,10 +247,11 @@ def seed_all(generator: torch.Generator, *numbers: int) -> None:
 
 @contextmanager
 def preserved_random_state() -> Iterator[None]:
-    """Restore the global generators at the end of a ``with`` statement."""
+    """Keep the global generators from other threads, and restore them at the end of a ``with`` statement."""
     unused = torch.Generator()
-    before = random_state(unused)
-    try:
-        yield
-    finally:
-        set_random_state(before, unused)
+    with GENERATOR_LOCK:
+        before = random_state(unused)
+        try:
+            yield
+        finally:
+            set_random_state(before, unused)

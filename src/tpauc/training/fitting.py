@@ -132,8 +132,9 @@ def fit(
     Notes
     -----
     Random numbers are drawn from torch's, NumPy's and Python's global generators, which are seeded by ``config.seed``
-    and restored afterwards. On a CPU, with the same number of processes, a resumed run is bit-equal to an uninterrupted
-    one; with ``workers`` only if reading an example draws no random numbers.
+    and restored afterwards. Calls from several threads take turns, and each gives what it gives alone. On a CPU, with
+    the same number of processes, a resumed run is bit-equal to an uninterrupted one; with ``workers`` only if reading
+    an example draws no random numbers.
 
     Examples
     --------

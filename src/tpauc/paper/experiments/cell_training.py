@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from tpauc._generator_lock import GENERATOR_LOCK
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.intervals import tpauc_interval
 from tpauc.paper.data.datasets import Splits
@@ -95,7 +96,7 @@ def new_network(cell: Cell, backbone: Backbone) -> nn.Module:
     """Return a network whose weights follow from the seed of the cell alone, without touching global random numbers."""
     recipe = RECIPES[cell.recipe]
     # Networks are made on the CPU. Forking the generators of GPUs would open a context on each.
-    with torch.random.fork_rng(devices=[]):
+    with GENERATOR_LOCK, torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(cell.seed)
         network = backbone(**recipe.network)
     return Mirrored(network) if recipe.mirrored else network
