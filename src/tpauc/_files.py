@@ -72,6 +72,7 @@ def write_together(files: Mapping[Path, bytes], *, what: str) -> None:
         last.parent.mkdir(parents=True, exist_ok=True)
         with locked(_lock_of(last)):
             _finish_moves(last)
+            remove_leftovers(*files)
             for where, contents in files.items():
                 write_flushed(waiting[where], contents)
             where = None  # an error of a move has its own name

@@ -657,7 +657,7 @@ def test_a_folder_that_cannot_be_written_to_is_noticed_before_the_work(table, tm
     def read_only(**_):
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr("tempfile.mkdtemp", read_only)
+    monkeypatch.setattr("tempfile.TemporaryFile", read_only)
     result = run("fit", table, *OPTIONS, "--out", tmp_path / "run")
     assert (result.exit_code, result.stdout) == (1, "")
     assert f"the folder {tmp_path} cannot be written to: Read-only file system" in one_line_of(result.stderr)

@@ -1,5 +1,6 @@
 """What the training loop does at the end of an epoch, and when something goes wrong: NaN, signals, a kill."""
 
+import functools
 import os
 import random
 import signal
@@ -241,6 +242,7 @@ def test_layers_that_are_skipped_at_random_have_no_gradient_at_times():
 def test_a_signal_saves_and_raises_and_the_run_goes_on_bit_equal(tmp_path, capsys, number):
     calls = []
 
+    @functools.wraps(jitter)
     def signalled(inputs, generator):
         calls.append(0)
         if len(calls) == STEPS + 2:

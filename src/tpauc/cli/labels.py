@@ -54,8 +54,7 @@ def read_scores(
     more = [] if groups is None else [groups]
     check_distinct_options([label, *scores], "--label and --score")
     table = read_table(path, [label, *scores, *more], numbers=scores, texts=more)
-    if path.suffix.lower() in SEPARATORS:
-        _check_written_integers(path, table, scores)
+    check_written_integers(path, table, scores)
     return labelled_scores(table, label, scores, positive=positive, groups=groups)
 
 
@@ -163,11 +162,13 @@ def check_no_missing(missing: BoolArray, name: str) -> None:
         )
 
 
-def _check_written_integers(path: Path, table: pa.Table, names: Sequence[str]) -> None:
+def check_written_integers(path: Path, table: pa.Table, names: Sequence[str]) -> None:
     """Raise if a text file has integers that became equal floats; other formats say by their types what is one."""
     import pyarrow as pa
     from pyarrow import compute
 
+    if path.suffix.lower() not in SEPARATORS:
+        return
     large = {name: compute.greater_equal(compute.abs(table[name].cast(pa.float64())), 2.0**53) for name in names}
     for name in (name for name, rows in large.items() if compute.any(rows).as_py()):
         texts = read_table(path, [name], texts=[name])[name].filter(large[name])

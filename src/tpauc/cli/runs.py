@@ -23,7 +23,6 @@ import hashlib
 import io
 import json
 import math
-import os
 import re
 import tempfile
 import zipfile
@@ -110,7 +109,7 @@ def check_run_path(path: Path, *, overwrite: bool) -> Path:
     _check_run_folder_free(path, overwrite=overwrite, is_run=known_run, strangers=strangers)
     try:
         # Permissions would not tell that a file system is read-only.
-        os.rmdir(tempfile.mkdtemp(dir=path.parent))
+        tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise OSError(error.errno, f"the folder {path.parent} cannot be written to: {error.strerror}") from error
     return path

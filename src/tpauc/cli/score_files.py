@@ -24,7 +24,7 @@ import numpy as np
 from tpauc._validation import FloatArray, check_groups
 from tpauc.cli._text import Document
 from tpauc.cli.errors import UsageError, check_columns, check_distinct_options, check_existing
-from tpauc.cli.labels import Labels, check_no_missing, labelled_scores
+from tpauc.cli.labels import Labels, check_no_missing, check_written_integers, labelled_scores
 from tpauc.cli.runs import CARD, TEST_SCORES, deployed_threshold, read_card, run_region
 from tpauc.cli.table_io import column_names, read_table
 from tpauc.metrics.subgroups import MOST_SUBGROUPS
@@ -263,6 +263,7 @@ def read_rows(files: ScoreFiles, asked: AskedScores) -> ScoredTable:
                     may_be_empty=len(files.paths) > 1,
                 )
             )
+            check_written_integers(path, tables[-1], asked.scores)
     table = _joined(tables, files.paths)
     if table.num_rows == 0:
         raise ValueError(f"the {len(files.paths)} files have no rows")

@@ -219,7 +219,7 @@ def check_page_path(out: str | os.PathLike[str]) -> Path:
         raise NotADirectoryError(f"out: the folder {path.parent} cannot be made, because {existing} is a file")
     try:
         # Permissions would not tell that a file system is read-only.
-        os.rmdir(tempfile.mkdtemp(dir=existing))
+        tempfile.TemporaryFile(dir=existing).close()
     except OSError as error:
         raise type(error)(error.errno, f"out: the folder {existing} is not writable: {error.strerror}") from error
     return path

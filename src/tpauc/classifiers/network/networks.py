@@ -29,10 +29,10 @@ import torch.nn.functional as F
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from tpauc._generator_lock import GENERATOR_LOCK
 from tpauc._validation import check_logit_count
 from tpauc.classifiers.progress import steps
 from tpauc.region import Region, hard_mass
+from tpauc.samplers import GENERATOR_LOCK
 
 Batch = TypeVar("Batch")
 BankMaker = Callable[[int, int], nn.Module]  # number of networks, number of features

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from tpauc._generator_lock import GENERATOR_LOCK
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.intervals import tpauc_interval
 from tpauc.paper.data.datasets import Splits
@@ -26,6 +25,7 @@ from tpauc.paper.experiments.methods import METHODS
 from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.paper.experiments.results import Labels, Result, ScoreFolder, commit, key_of, machine, versions
 from tpauc.region import Region
+from tpauc.samplers import GENERATOR_LOCK
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import as_examples, on_device
 from tpauc.training.evaluation import Evaluation, rank_of_epoch, scores_of
