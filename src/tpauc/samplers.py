@@ -33,8 +33,8 @@ from torch.utils.data import Sampler
 from tpauc._validation import FloatArray, check_both_classes, check_count, check_labels, check_ratio, check_scores
 from tpauc.region import Region
 
-# Layers such as dropout draw from torch's global generator, and a user's data set may draw from NumPy's or Python's. All
-# threads of a process share them. Whoever seeds them holds this lock until it has put the caller's state back:
+# Layers such as dropout draw from torch's global generator, and a user's data set may draw from NumPy's or Python's.
+# All threads of a process share them. Whoever seeds them holds this lock until it has put the caller's state back:
 # trainings in several threads then take turns, and each draws the numbers of its own seed. A training inside another
 # one, in the same thread, need not wait.
 GENERATOR_LOCK = threading.RLock()
