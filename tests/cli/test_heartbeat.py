@@ -7,11 +7,11 @@ import numpy as np
 
 from tpauc.classifiers.progress import steps
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
-from tpauc.cli.heartbeat import EVERY, heartbeat
+from tpauc.cli.heartbeat import EVERY, training_heartbeat
 
 
 def test_a_line_comes_even_if_a_single_step_takes_long(capfd):
-    with heartbeat("training", every=0.05):
+    with training_heartbeat("training", every=0.05):
         time.sleep(0.3)
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) >= 3
@@ -19,7 +19,7 @@ def test_a_line_comes_even_if_a_single_step_takes_long(capfd):
 
 
 def test_a_line_says_what_is_being_done_and_the_time_left(capfd):
-    with heartbeat("training", every=0.05):
+    with training_heartbeat("training", every=0.05):
         for _ in steps("folds", range(4), 4):
             time.sleep(0.1)
     lines = capfd.readouterr().err.splitlines()
@@ -28,7 +28,7 @@ def test_a_line_says_what_is_being_done_and_the_time_left(capfd):
 
 
 def test_nothing_is_said_about_short_work_nor_afterwards(capfd):
-    with heartbeat("training"):
+    with training_heartbeat("training"):
         pass
     time.sleep(0.1)
     assert capfd.readouterr().err == ""
@@ -37,7 +37,7 @@ def test_nothing_is_said_about_short_work_nor_afterwards(capfd):
 
 def test_a_terminal_shows_one_line_that_changes(capfd, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with heartbeat("training", every=0.05):
+    with training_heartbeat("training", every=0.05):
         time.sleep(0.2)
     shown = capfd.readouterr().err
     assert "\n" not in shown
@@ -47,7 +47,7 @@ def test_a_terminal_shows_one_line_that_changes(capfd, monkeypatch):
 
 def test_an_error_ends_the_lines(capfd):
     try:
-        with heartbeat("training", every=0.02):
+        with training_heartbeat("training", every=0.02):
             raise ValueError
     except ValueError:
         pass
@@ -60,6 +60,6 @@ def test_a_training_is_reported(capfd):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 20))
     y = X[:, 0] + rng.logistic(size=3000) > 2
-    with heartbeat("training", every=0.02):
+    with training_heartbeat("training", every=0.02):
         TPAUCClassifier(random_state=0).fit(X, y)
     assert re.search(r"tpauc: training: .+: \d+ of \d+, about \d+ s left", capfd.readouterr().err)

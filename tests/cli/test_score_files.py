@@ -15,8 +15,8 @@ from pyarrow import csv, parquet
 from typer.testing import CliRunner
 
 import tpauc
-from tpauc.cli import _heartbeat, engine_scores, score_files
-from tpauc.cli._heartbeat import Heartbeat
+from tpauc.cli import engine_scores, score_files
+from tpauc.cli.heartbeat import Heartbeat
 from tpauc.cli.main import app
 from tpauc.cli.score_files import opened_files
 
@@ -469,15 +469,15 @@ def test_a_missing_package_of_an_engine_is_named(files, monkeypatch):
 
 def test_the_time_left_is_told_after_the_first_step():
     beat = Heartbeat("evaluating", 3)
-    assert beat.line(5.0) == "evaluating, 5 s so far"
+    assert beat.line(5.0) == "evaluating; 5 s so far"
     beat._steps.append(6.0)
-    assert beat.line(8.0) == "evaluating, 8 s so far, about 10 s left"
-    assert beat.line(18.0) == "evaluating, 18 s so far"
+    assert beat.line(8.0) == "evaluating, about 10 s left; 8 s so far"
+    assert beat.line(18.0) == "evaluating; 18 s so far"
 
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_progress_goes_to_stderr_unless_json_is_asked_for(files, monkeypatch, as_json):
-    monkeypatch.setattr(_heartbeat, "_EVERY", 0.05)
+    monkeypatch.setattr("tpauc.cli.heartbeat.EVERY", 0.05)
     original = engine_scores.EngineScores.evaluated
 
     def slow(self, after_pass):
@@ -487,5 +487,5 @@ def test_progress_goes_to_stderr_unless_json_is_asked_for(files, monkeypatch, as
     monkeypatch.setattr(engine_scores.EngineScores, "evaluated", slow)
     result = run("evaluate", files / "parts", *BOTH, "--engine", "duckdb", *(["--json"] if as_json else []))
     lines = result.stderr.splitlines()
-    assert all(line.startswith("tpauc: evaluating by duckdb, ") for line in lines)
+    assert all(line.startswith("tpauc: evaluating by duckdb") for line in lines)
     assert bool(lines) is not as_json

@@ -12,7 +12,7 @@ from tpauc.cli._text import Document, aligned, region_line, show, with_interval
 from tpauc.cli.errors import progress
 from tpauc.cli.features import read_examples
 from tpauc.cli.fit import threads_for
-from tpauc.cli.heartbeat import heartbeat
+from tpauc.cli.heartbeat import training_heartbeat
 from tpauc.cli.model_choice import check_model
 from tpauc.cli.options import (
     Alpha,
@@ -54,7 +54,7 @@ def advise(
     from tpauc.classifiers import advice
 
     columns, examples = read_examples(data, target, positive, drop or (), groups)
-    with threads_for(examples.frame.size), heartbeat("cross-validation"):
+    with threads_for(examples.frame.size), training_heartbeat("cross-validation"):
         found = advice.advise(
             examples.frame,
             examples.labels.positive,

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray
 from tpauc.cli._documents import area_document, finite_or_none, subgroups_document
-from tpauc.cli._heartbeat import Heartbeat
 from tpauc.cli._text import (
     Document,
     difference_line,
@@ -27,6 +26,7 @@ from tpauc.cli._text import (
 )
 from tpauc.cli.engine_scores import EngineScores, chosen_engine, engine_lines
 from tpauc.cli.errors import UsageError
+from tpauc.cli.heartbeat import Heartbeat
 from tpauc.cli.labels import Labels
 from tpauc.cli.options import (
     AlphaOfRun,

@@ -36,7 +36,7 @@ from tpauc.cli._text import (
 from tpauc.cli.errors import UsageError, listed, progress
 from tpauc.cli.evaluate import Evaluator, evaluator_of
 from tpauc.cli.features import Examples, FeatureColumns, read_examples, read_features
-from tpauc.cli.heartbeat import heartbeat
+from tpauc.cli.heartbeat import training_heartbeat
 from tpauc.cli.model_choice import BASELINE, check_model, chosen_words, divides_rows, model_words, new_classifier
 from tpauc.cli.options import (
     Alpha,
@@ -164,7 +164,7 @@ def fit_table(
     pipelines = dict(zip(names["models"], trained, strict=True))
     tested = _scored(testing, {name: logits(pipeline, testing.frame) for name, pipeline in pipelines.items()})
     out_of_fold = _out_of_fold(training, names["models"][0], trained[0])
-    with heartbeat("evaluating on the test rows"):
+    with training_heartbeat("evaluating on the test rows"):
         results = _results(tested, out_of_fold, trained, settings, evaluator)
     card = {
         "settings": asdict(settings) | evaluator.settings | {"data": str(data), "test": str(test) if test else None},
@@ -271,7 +271,7 @@ def _trained(columns: FeatureColumns, training: Examples, settings: FitSettings,
         more = {}
         if training.groups is not None and divides_rows(settings.model, method, deployed=deployed):
             more["classifier__groups"] = training.groups
-        with threads_for(training.frame.size), heartbeat(f"training {number} of {len(methods)}"):
+        with threads_for(training.frame.size), training_heartbeat(f"training {number} of {len(methods)}"):
             pipelines.append(pipeline.fit(training.frame, training.labels.positive.astype(np.int64), **more))
         progress(f"trained in {time.perf_counter() - start:.1f} s")
     return pipelines

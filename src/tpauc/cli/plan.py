@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tpauc.cli._heartbeat import Heartbeat
 from tpauc.cli._text import percent, region_line, show
 from tpauc.cli.errors import UsageError
+from tpauc.cli.heartbeat import Heartbeat
 from tpauc.cli.labels import read_scores
 from tpauc.cli.options import Alpha, AsJson, Beta, Confidence, Debug, Positive, Seed, optional_open_share
 from tpauc.metrics.intervals import HARD_EXAMPLES_NEEDED

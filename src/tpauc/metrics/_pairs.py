@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray
-from tpauc.metrics._binning import count_pairs
+from tpauc.metrics._binning import count_pairs, is_sorted
 from tpauc.region import Region
 
 _Weights = npt.NDArray[Any]  # float64, or int64 for repeated rows
@@ -37,6 +37,11 @@ class PairCounts(NamedTuple):
 
 def selected_pairs(positive: BoolArray, scores: FloatArray, k_positive: int, k_negative: int) -> PairCounts:
     """Count pairs of the ``k_positive`` lowest positives and the ``k_negative`` highest negatives."""
+    # Rows from a database often come in the order of their scores. Then there is nothing to select or sort.
+    for step in (1, -1):
+        if is_sorted(scores[::step]):
+            positives, negatives = scores.compress(positive)[::step], scores.compress(~positive)[::step]
+            return _sorted_pairs(positives[:k_positive].copy(), negatives[-k_negative:].copy())
     if scores.size >= _MANY_ROWS:
         return PairCounts(*count_pairs(positive, scores, k_positive, k_negative), k_positive * k_negative)
     # In place: the selections are copies, and new memory costs more than sorting.
@@ -44,6 +49,11 @@ def selected_pairs(positive: BoolArray, scores: FloatArray, k_positive: int, k_n
     negatives = _highest_negatives(positive, scores, k_negative)
     positives.sort()
     negatives.sort()
+    return _sorted_pairs(positives, negatives)
+
+
+def _sorted_pairs(positives: FloatArray, negatives: FloatArray) -> PairCounts:
+    """Count pairs of rows that are in ascending order."""
     n_pairs = positives.size * negatives.size
     # Searching sorted values in sorted values walks memory forwards, several times faster than random access.
     if positives.size <= negatives.size:
