@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import tpauc
 from tpauc.cli import engine_scores, score_files
+from tpauc.cli._text import AREAS
 from tpauc.cli.heartbeat import Heartbeat
 from tpauc.cli.main import app
 from tpauc.cli.score_files import opened_files
@@ -313,7 +314,9 @@ def a_run(table, tmp_path):
 
 def card_of(**more):
     parts = {"settings": REGION, "target": {"column": "ill"}, "columns": {}, "sha256": {}}
-    return parts | {"models": [{"name": "a"}, {"name": "b"}]} | more
+    parts |= {"score_columns": {"row": "row", "label": "label", "groups": None, "models": ["a", "b"]}}
+    threshold = {"value": 1.25, "picked_here": False}
+    return parts | {"models": [{"name": "a"}, {"name": "b"}], "threshold": threshold} | more
 
 
 def test_a_run_is_evaluated_on_its_test_rows_in_its_region(files, a_run, monkeypatch):
@@ -321,7 +324,8 @@ def test_a_run_is_evaluated_on_its_test_rows_in_its_region(files, a_run, monkeyp
     monkeypatch.setattr(score_files, "read_card", lambda path: card_of())
     monkeypatch.setattr(score_files, "run_region", lambda path, alpha, beta: tpauc.Region(alpha or 0.3, beta or 0.2))
     expected = document("evaluate", files / "all.csv", *BOTH, *FAST)
-    assert document("evaluate", a_run, *FAST)["models"] == expected["models"]
+    for found, wanted in zip(document("evaluate", a_run, *FAST)["models"], expected["models"], strict=True):
+        assert {area: found[area] for area in AREAS} == {area: wanted[area] for area in AREAS}
     assert (
         document("compare", a_run, *FAST)["difference"]
         == document("compare", files / "all.csv", *BOTH, *FAST)["difference"]
@@ -341,7 +345,7 @@ def test_a_run_is_evaluated_on_its_test_rows_in_its_region(files, a_run, monkeyp
 def test_a_run_is_judged_at_its_own_threshold(a_run, table, monkeypatch):
     (a_run / "card.json").write_text("{}")
     models = [{"name": "a", "title": "model for the region"}, {"name": "b", "title": "another"}]
-    card = card_of(threshold={"value": 1.25, "picked_here": False}, models=models)
+    card = card_of(models=models)
     monkeypatch.setattr(score_files, "read_card", lambda path: card)
     monkeypatch.setattr(score_files, "run_region", lambda path, alpha, beta: tpauc.Region(**REGION))
     first, second = document("evaluate", a_run, *FAST)["models"]
