@@ -16,8 +16,8 @@ import sys
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
-import resource
 import time
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -74,11 +74,11 @@ def compare(n: int, d: int, narrow: bool) -> None:
 
 
 def peak() -> None:
-    """Print the largest resident size beyond that of the table itself, in units of the table."""
+    """Print the most memory that is held during a fit beyond the table itself, in units of the table."""
     X, y = make_table(*LONG)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    tracemalloc.start()
     took, _ = seconds(lambda: TPAUCClassifier(random_state=0).fit(X, y))
-    extra = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    extra = tracemalloc.get_traced_memory()[1]
     size = f"{LONG[0]:>7,} x {LONG[1]:<6,}"
     print(f"{size} {took:6.2f} s, table {X.nbytes / 1e6:.0f} MB, peak of fit {extra / X.nbytes:.2f} tables more")
 

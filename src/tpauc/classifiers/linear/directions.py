@@ -103,6 +103,7 @@ class LinearDirections:
         all_rows = len(sample) == positive.size
         folds = _possible_folds(scaled if all_rows else scaled.take(sample), settings.folds)
         rows = as_rows(scaled, sample)
+        del scaled  # the rows are a copy, and a long table is large
         fold_rows = rows.take(sample)
         fold_rows = fold_rows._replace(weight=fold_rows.weight * stands_for)
         fold_pair = fit_pair(fold_rows, settings.penalty)
