@@ -14,9 +14,12 @@ COMPILER = shutil.which("cc") or shutil.which("gcc")
 NAMES = ["csv", "parquet", "histogram", "run", "run by two renames", "checkpoint", "results", "scores", "download"]
 NAMES += ["zip", "tar", "report"]
 
-pytestmark = pytest.mark.skipif(
-    COMPILER is None or not sys.platform.startswith("linux"), reason="needs a C compiler and LD_PRELOAD"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        COMPILER is None or not sys.platform.startswith("linux"), reason="needs a C compiler and LD_PRELOAD"
+    ),
+    pytest.mark.timeout(1800),  # half a minute of work, mostly forks, which wait on a machine that is busy
+]
 
 
 @pytest.fixture(scope="module")

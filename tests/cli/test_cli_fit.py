@@ -819,6 +819,21 @@ def tampered(folder):
     return buffer.getvalue()
 
 
+def forged_method():
+    """Return a file with a method that writes files, which says that it is one of ``numpy.dtype``, a trusted type."""
+    with zipfile.ZipFile(BytesIO(skops.io.dumps([np.arange(3)]))) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(files["schema.json"])
+    method = {"func": "tofile", "obj": schema["content"][0]}
+    claims = {"__class__": "dtype", "__module__": "numpy", "__loader__": "MethodNode", "__id__": 1}
+    schema["content"][0] = claims | {"content": method}
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, contents in (files | {"schema.json": json.dumps(schema).encode()}).items():
+            archive.writestr(name, contents)
+    return buffer.getvalue()
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -837,6 +852,7 @@ def tampered(folder):
         (lambda folder: rewrite(folder, skops.io.dumps({"a": 1})), "it holds no pipeline"),
         (lambda folder: rewrite(folder, skops.io.dumps(Dangerous())), "Dangerous, which a run of this package"),
         (lambda folder: rewrite(folder, tampered(folder)), "os.system, which a run of this package does not"),
+        (lambda folder: rewrite(folder, forged_method()), "Expected object of type numpy.dtype, got numpy.ndarray"),
     ],
 )
 def test_a_damaged_or_foreign_run_is_one_line(copied, table, damage, message):

@@ -464,8 +464,12 @@ def test_unwritable_places(tmp_path, monkeypatch):
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(IsADirectoryError, match="is a folder"):
         check_page_path(tmp_path / "folder.html")
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(PermissionError, match="is not writable"):
+
+    def refuse(**_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with pytest.raises(PermissionError, match="is not writable: Permission denied"):
         check_page_path(tmp_path / "report.html")
 
 
