@@ -98,6 +98,17 @@ def test_text_among_the_scores_of_csv_is_counted(tmp_path, engine):
         frames.auc_score(table, label="y", score="s")
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_integers_of_csv_that_would_become_equal_are_counted(tmp_path, engine):
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "y,s\n1,9007199254740993\n0, -9007199254740992\n1,9007199254740991\n0,9007199254740994.0\n1,1e300\n"
+    )
+    table = frames.open_files(path, **COLUMNS, engine=engine)
+    with pytest.raises(ValueError, match="score='s' must be finite, found 2 NaN values"):
+        frames.auc_score(table, label="y", score="s")
+
+
 OTHER_SCHEMAS = {
     "type": ({"y": [0, 1], "s": ["a", "b"]}, "column 's' is string, not double"),
     "missing": ({"y": [0, 1]}, "column 's' is missing, not double"),
