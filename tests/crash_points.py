@@ -239,7 +239,7 @@ class Scores(Scenario):
 class Download(Scenario):
     """A file that is not there before; what has arrived is kept as a part."""
 
-    body = bytes(range(256)) * 14
+    body = bytes(range(256)) * 140
 
     def __init__(self):
         from tpauc.paper.data import archives

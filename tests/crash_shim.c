@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -20,7 +21,11 @@ static long armed, at_call, calls;
 static int how;
 static char is_write[100000];
 
-void crash_arm(long at, int mode) { armed = 1; at_call = at; how = mode; calls = 0; }
+void crash_arm(long at, int mode)
+{
+    memset(is_write, 0, sizeof is_write);
+    armed = 1; at_call = at; how = mode; calls = 0;
+}
 long crash_calls(void) { armed = 0; return calls; }
 int crash_is_write(long call) { return is_write[call]; }
 

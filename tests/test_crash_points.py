@@ -49,5 +49,5 @@ def test_the_search_finds_what_is_written_in_place(searched):
 def test_the_old_or_the_new_state_is_whole_after_every_call(searched, name):
     found = searched[name]
     assert found["calls"] >= 4
-    assert 3 * found["calls"] < found["cases"] < 4 * found["calls"]
+    assert 3 * found["calls"] + 1 < found["cases"] <= 4 * found["calls"] + 1  # only writes end half-way
     assert not found["problems"], "\n".join(found["problems"])

@@ -126,6 +126,8 @@ def fit(
         If a loss, gradient, weight or score is NaN or infinite.
     CheckpointError
         If the checkpoint to resume from is foreign, damaged, or of another model.
+    ValueError
+        If it was begun with other settings, data or functions. Functions without a name are told in a warning.
     OSError
         If the folder cannot be written; the last checkpoint in it is unchanged.
 
