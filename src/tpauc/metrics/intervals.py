@@ -225,6 +225,9 @@ def tpauc_interval(
     the move by Student's quantile it is 65 % to 99 %, the less the closer to 1, since the loss is then due to a few
     rows that another sample may not hold. By ``"delong"`` 87 % to 100 % are covered, least near 0.
 
+    With ``groups`` (60 groups of positives, half of the variance in common) the bootstrap covers 97 % to 100 %,
+    ``"delong"`` 95 % to 99 %.
+
     What the sample does not show it cannot allow for. With 5 hard positives 91 % or more are covered, with 4 in the
     worst case 89 %, with 3 85 %, with 2 78 %, with a single one 44 %. ``caution`` says so.
 
