@@ -468,7 +468,7 @@ def test_a_card_lists_the_installed_packages_alone(monkeypatch):
         return "1.0"
 
     monkeypatch.setattr("tpauc.cli.fit.version", without_torch)
-    assert list(_versions()) == ["python", "tpauc", "numpy", "scikit-learn", "pyarrow", "pandas", "skops"]
+    assert list(_versions()) == ["python", "tpauc", "numpy", "scikit-learn", "lightgbm", "pyarrow", "pandas", "skops"]
 
 
 def test_scores_are_written_once(fitted, table, tmp_path):

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tpauc._validation import import_extra
+from tpauc.classifiers.training_methods import AUTO
 from tpauc.cli._text import Document, aligned, region_line, show, with_interval
 from tpauc.cli.errors import progress
 from tpauc.cli.features import read_examples
@@ -35,7 +36,7 @@ def advise(
     compared on the rows held out. Copies of a row share a fold. Nothing is written.
     """
     import_extra("sklearn", "cli")
-    if model == "lightgbm":
+    if model == "lightgbm" or model in AUTO:
         import_extra("lightgbm", "lightgbm")
     elif model == "mlp":
         import_extra("torch", "torch")

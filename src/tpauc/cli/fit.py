@@ -20,6 +20,7 @@ import numpy as np
 import typer
 
 from tpauc._validation import FloatArray, check_class_sizes, import_extra
+from tpauc.classifiers.training_methods import AUTO
 from tpauc.cli._text import Document, difference_line, facts_line, models_table, region_line, show
 from tpauc.cli.errors import UsageError, check_distinct_options, listed, progress
 from tpauc.cli.evaluate import Evaluator, evaluator_of
@@ -124,6 +125,8 @@ def fit_table(
     import_extra("pandas", "cli")
     if settings.model == "mlp":
         import_extra("torch", "torch")
+    elif settings.model in AUTO:
+        import_extra("lightgbm", "lightgbm")
     _check_other_file(
         test, data, "--test must be another file than DATA, or the model is evaluated on what it was trained on"
     )
@@ -202,8 +205,10 @@ def _trained(
     for number, method in enumerate(methods, start=1):
         progress(f"training {settings.model}, {method} ({number} of {len(methods)})")
         start = time.perf_counter()
+        # A stack has no cross-entropy of its own; it is compared with logistic regression.
+        model = "linear" if settings.model in AUTO and method == BASELINE else settings.model
         classifier = TPAUCClassifier(
-            settings.model,
+            model,
             alpha=evaluator.region.alpha,
             beta=evaluator.region.beta,
             method=method,
@@ -242,10 +247,10 @@ def _plain(value: Any) -> str | int | float:
 def _versions() -> dict[str, str]:
     """Return the versions of Python and of the installed packages that decide the scores."""
     found = {"python": platform.python_version()}
-    for package in ("tpauc", "numpy", "scikit-learn", "torch", "pyarrow", "pandas", "skops"):
+    for package in ("tpauc", "numpy", "scikit-learn", "lightgbm", "torch", "pyarrow", "pandas", "skops"):
         try:
             found[package] = version(package)
-        except PackageNotFoundError:  # torch, which a linear model does not need
+        except PackageNotFoundError:  # torch and LightGBM, which a linear model does not need
             continue
     return found
 

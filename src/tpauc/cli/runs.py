@@ -7,7 +7,7 @@
 | ``test_scores.csv`` | labels and scores of the rows that were not trained on |
 
 skops rebuilds only objects of the types that it trusts or that are listed here, so a foreign file cannot run code. The
-weights of a network are stored as arrays.
+weights of a network are stored as arrays, LightGBM's trees as its text.
 
 The folder is made beside its destination and then renamed, so readers find a complete run or none.
 """
@@ -40,6 +40,13 @@ _FIELDS = {"settings": dict, "target": dict, "columns": dict, "models": list, "s
 # The types in our pipelines that skops does not trust by itself.
 _TRUSTED = {
     "numpy.dtype",
+    "tpauc.classifiers.auto.member_scorers.BoosterMember",
+    "tpauc.classifiers.auto.member_scorers.ForestMember",
+    "tpauc.classifiers.auto.member_scorers.KernelMember",
+    "tpauc.classifiers.auto.member_scorers.LinearMember",
+    "tpauc.classifiers.auto.member_scorers.NeighbourMember",
+    "tpauc.classifiers.auto.member_scorers.NetworkMember",
+    "tpauc.classifiers.auto.stacked_members.MemberStack",
     "tpauc.classifiers.tpauc_classifier.TPAUCClassifier",
     "tpauc.metrics._proportions.Proportion",
     "tpauc.metrics.intervals.Interval",
