@@ -247,10 +247,10 @@ def _plain(value: Any) -> str | int | float:
 def _versions() -> dict[str, str]:
     """Return the versions of Python and of the installed packages that decide the scores."""
     found = {"python": platform.python_version()}
-    for package in ("tpauc", "numpy", "scikit-learn", "lightgbm", "torch", "pyarrow", "pandas", "skops"):
+    for package in ("tpauc", "numpy", "scikit-learn", "torch", "lightgbm", "pyarrow", "pandas", "skops"):
         try:
             found[package] = version(package)
-        except PackageNotFoundError:  # torch and LightGBM, which a linear model does not need
+        except PackageNotFoundError:  # torch or LightGBM, which a linear model does not need
             continue
     return found
 

@@ -46,7 +46,7 @@ def names(found):
 
 
 def test_presets():
-    assert [len(PRESETS[name]) for name in ("auto-fast", "auto")] == [5, 9]
+    assert [len(PRESETS[name]) for name in ("auto-fast", "auto")] == [5, 7]
     assert set(PRESETS["auto-fast"]) < set(PRESETS["auto"])
 
 
