@@ -46,6 +46,8 @@ _TRUSTED = {
     "tpauc.classifiers.auto.member_scorers.LinearMember",
     "tpauc.classifiers.auto.member_scorers.NeighbourMember",
     "tpauc.classifiers.auto.member_scorers.NetworkMember",
+    "tpauc.classifiers.auto.member_scorers.NormalScores",
+    "tpauc.classifiers.auto.member_scorers.RankedMember",
     "tpauc.classifiers.auto.stacked_members.MemberStack",
     "tpauc.classifiers.tpauc_classifier.TPAUCClassifier",
     "tpauc.metrics._proportions.Proportion",

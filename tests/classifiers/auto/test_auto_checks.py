@@ -1,7 +1,7 @@
 """scikit-learn's own checks of the stack."""
 
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
 
 from tpauc.classifiers.auto import members
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
@@ -21,3 +21,15 @@ NOT_AT_ONE_HALF = "predict follows the threshold of the region, and probabilitie
 def test_scikit_learns_own_checks(estimator, check, monkeypatch):
     monkeypatch.setattr(members, "N_TREES", 10)  # the checks fit some hundred times
     check(estimator)
+
+
+class Uncalibrated(TPAUCClassifier):
+    """The same stack, with probabilities that are one half at the threshold."""
+
+    def _calibrates(self):
+        return False
+
+
+def test_but_for_calibrated_probabilities_it_trains_as_scikit_learn_asks(monkeypatch):
+    monkeypatch.setattr(members, "N_TREES", 10)
+    check_classifiers_train("Uncalibrated", Uncalibrated("auto-fast", random_state=0))

@@ -15,6 +15,7 @@ from tpauc.classifiers.auto.member_scorers import (
     LinearMember,
     NeighbourMember,
     NetworkMember,
+    NormalScores,
 )
 from tpauc.classifiers.base import TrainingData
 
@@ -93,6 +94,25 @@ def test_networks_are_those_of_scikit_learn():
         network.fit(X.astype(np.float32), POSITIVE)
     member = NetworkMember([list(zip(network.coefs_, network.intercepts_, strict=True))])
     np.testing.assert_allclose(expit(member(X)), network.predict_proba(X.astype(np.float32))[:, 1], rtol=1e-4)
+
+
+def test_normal_scores_are_ranks_whatever_the_tail():
+    values = RANDOM.normal(size=(500, 1))
+    np.testing.assert_allclose(
+        NormalScores.of(values)(values), NormalScores.of(np.exp(values))(np.exp(values)), atol=0.1
+    )
+    found = NormalScores.of(values)(values)
+    assert found.mean() == pytest.approx(0.0, abs=0.02)
+    assert found.std() == pytest.approx(1.0, abs=0.05)
+
+
+def test_equal_values_share_the_mean_of_their_ranks():
+    binary = (np.arange(100)[:, None] < 50).astype(float)
+    low, high = NormalScores.of(binary)(np.array([[0.0], [1.0]]))[:, 0]
+    assert low == pytest.approx(-high, abs=0.05)
+    assert high == pytest.approx(0.79, abs=0.05)  # the mean of the upper half of a normal distribution
+    constant = NormalScores.of(np.zeros((9, 1)))(np.array([[0.0], [5.0]]))
+    assert constant[0] == constant[1] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_means_of_folds():

@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logit
+from scipy.special import logit, ndtri
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import NearestNeighbors
 from sklearn.tree._tree import TREE_LEAF, Tree
@@ -49,6 +49,57 @@ class LinearMember:
     def merged(cls, parts: Sequence[LinearMember]) -> LinearMember:
         """Return the mean, which is linear too."""
         return cls(np.mean([part.coef for part in parts], axis=0), float(np.mean([part.intercept for part in parts])))
+
+
+@dataclass
+class NormalScores:
+    """Maps each feature to the normal quantile of its rank among training rows, by interpolation in a table.
+
+    Distances are then not decided by a few rows in a long tail. A value beyond the training rows is as far out as the
+    last of them.
+    """
+
+    knots: Array  # shape (k, d): quantiles of the features
+    values: Array  # shape (k, d): what they are mapped to
+
+    @classmethod
+    def of(cls, X: Array, n_knots: int = 201, least: float = 0.003) -> NormalScores:
+        """Return the map for training rows; equal values are mapped to the mean of their ranks.
+
+        Examples
+        --------
+        >>> ranks = NormalScores.of(np.array([[0.0], [1.0], [1000.0]]))
+        >>> ranks(np.array([[1.0], [1000.0], [2000.0]])).round(2).ravel().tolist()
+        [0.0, 2.75, 2.75]
+        """
+        shares = np.linspace(0.0, 1.0, n_knots)
+        knots, quantiles = np.quantile(X, shares, axis=0), ndtri(np.clip(shares, least, 1.0 - least))
+        values = np.empty_like(knots)
+        for column in range(X.shape[1]):
+            _, run, length = np.unique(knots[:, column], return_inverse=True, return_counts=True)
+            values[:, column] = (np.bincount(run, quantiles) / length)[run]
+        return cls(knots, values)
+
+    def __call__(self, X: Array) -> Array:
+        columns = [np.interp(x, *table) for x, *table in zip(X.T, self.knots.T, self.values.T, strict=True)]
+        return np.column_stack(columns).astype(np.float32)
+
+
+@dataclass
+class RankedMember:
+    """Another member, on `NormalScores`."""
+
+    ranks: NormalScores
+    member: MemberScorer
+
+    def __call__(self, X: Array) -> Array:
+        return self.member(self.ranks(X))
+
+    @classmethod
+    def merged(cls, parts: Sequence[RankedMember]) -> RankedMember:
+        """Return the only part."""
+        (only,) = parts
+        return only
 
 
 @dataclass
