@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit dist demo bench-speed bench-quality bench-auto bench-overhead bench-images bench-recipes bench-boosting bench-frames clean
+.PHONY: test lint types unit test-oldest dist demo bench-speed bench-quality bench-auto bench-overhead bench-images bench-recipes bench-boosting bench-frames clean
 
 test: lint types unit
 
@@ -24,6 +24,21 @@ types: .venv/installed
 
 unit: .venv/installed
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2  # a thread a process: with more they would wait for each other
+
+# The rooms that do not follow torch, with the oldest version of each package that pyproject.toml allows. What pytest
+# reports of scikit-learn's own checks is not ours.
+.venv-oldest/installed: pyproject.toml constraints.txt tests/floors.py
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet $(TORCH)
+	$(PYTHON) tests/floors.py > .venv-oldest/constraints.txt
+	.venv-oldest/bin/pip install --quiet -c .venv-oldest/constraints.txt -e '.[all]' \
+		hypothesis polars pytest pytest-timeout pytest-xdist
+	touch $@
+
+OLDEST := tests/cli tests/classifiers tests/frames tests/metrics tests/reporting tests/paper/theory \
+	tests/paper/figures/test_catalogue.py tests/test_files.py tests/test_region.py tests/test_validation.py
+test-oldest: .venv-oldest/installed
+	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 $(OLDEST) -W ignore::pytest.PytestRemovedIn10Warning
 
 # Wheel and sdist, the wheel made from the sdist; then the wheel without extras in an environment of its own.
 dist: .venv/installed
@@ -77,4 +92,4 @@ bench-auto: .venv/installed
 	$(BIN)/python benchmarks/auto_scoring.py $(ARGS)
 
 clean:
-	rm -rf .venv .venv-dist .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-dist .venv-oldest .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

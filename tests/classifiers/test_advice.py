@@ -177,6 +177,12 @@ def test_fewer_folds_where_the_region_would_select_nobody():
     assert lines[-1] == "fold 3 of 3, repeat 2 of 2"
 
 
+def test_a_billion_folds_are_as_many_as_there_can_be():
+    X, y = rows(60)
+    found = advise(X, y, alpha=1.0, beta=1.0, n_folds=10**9, n_repeats=1, random_state=0)
+    assert found.n_folds == min(y.sum(), (~y).sum())
+
+
 def test_as_many_folds_as_the_region_selects_somebody_in():
     X = rows(300)[0]
     # 10 positives a fold, of which a share that is 1e-17 below 0.1 still selects one

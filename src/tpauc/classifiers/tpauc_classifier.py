@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tpauc._validation import (
@@ -27,11 +26,12 @@ from tpauc._validation import (
     import_extra,
 )
 from tpauc.classifiers._candidates import CandidatesByFolds, Fitted, Scaling, SingleTraining, Strategy, Trainer
-from tpauc.classifiers.base import RegionClassifier, positive_class
+from tpauc.classifiers.auto.preset_checks import check_budget, check_preset
+from tpauc.classifiers.base import RegionClassifier
 from tpauc.classifiers.linear.directions import LinearDirections, LinearSettings, LinearTrainer
+from tpauc.classifiers.linear.principal_axes import check_axes
 from tpauc.classifiers.progress import limited_threads
 from tpauc.classifiers.training_methods import AUTO, CROSS_ENTROPIES, LOSSES, METHODS, MODELS, REGION
-from tpauc.metrics.area import tpauc_score
 from tpauc.region import Region
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ class TPAUCClassifier(RegionClassifier):
     model : {"linear", "mlp", "auto", "auto-fast"} or callable, default="linear"
         A linear scorer, a perceptron with two layers of 32, a stack of unlike models (`tpauc.classifiers.auto`; needs
         LightGBM), the same with five models, or a function that makes an ``nn.Module`` for a number of features,
-        mapping (n, d) to (n, 1).
+        mapping (n, d) to (n, 1). The linear scorer takes tables with up to 5,000 rows or up to 5,000 features; larger
+        ones in both directions are refused.
     alpha, beta : float, default=0.3
         The region.
     method : str, default="region"
@@ -213,6 +214,8 @@ class TPAUCClassifier(RegionClassifier):
                 "rows; leave it out"
             )
         data, region, random = self._start_fit(X, y, sample_weight, groups, region)
+        if self._is_linear():
+            check_axes(*data.X.shape)
         strategy = self._strategy(region)
         with limited_threads(data.X.shape[1]) if self._is_linear() else nullcontext():
             found = strategy.fit(data, region, random)
@@ -237,7 +240,10 @@ class TPAUCClassifier(RegionClassifier):
     def _strategy(self, region: Region) -> Strategy:
         scaling = Scaling(self.standardize, getattr(self, "feature_names_in_", None))
         if self._is_auto():
-            return self._stack(scaling)
+            from tpauc.classifiers.auto.stacked_members import StackedMembers
+
+            options = _given(n_folds=self.n_folds, time_limit=self.time_limit, n_jobs=self.n_jobs)
+            return StackedMembers.of_preset(str(self.model), scaling, **options)
         if not self._uses_folds():
             return SingleTraining(self._trainer(region), scaling, self._held_out())
         if self.method != REGION:
@@ -268,15 +274,6 @@ class TPAUCClassifier(RegionClassifier):
 
         make = partial(ModuleBank, self.model) if callable(self.model) else PerceptronBank
         return make, NetworkSettings(**_given(steps=self.cross_entropy_steps, folds=self.n_folds))
-
-    def _stack(self, scaling: Scaling) -> Strategy:
-        from tpauc.classifiers.auto.members import recipes_of
-        from tpauc.classifiers.auto.stacked_members import StackedMembers
-
-        options = _given(n_folds=self.n_folds)
-        return StackedMembers(
-            recipes_of(str(self.model)), scaling, time_limit=self.time_limit, n_jobs=self.n_jobs, **options
-        )
 
     def _is_linear(self) -> bool:
         return isinstance(self.model, str) and self.model == "linear"
@@ -327,10 +324,7 @@ class TPAUCClassifier(RegionClassifier):
                 check_count(getattr(self, name), name)
         if self.regularization is not None:
             check_positive(self.regularization, "regularization")
-        if self.time_limit is not None:
-            check_positive(self.time_limit, "time_limit")
-        if self.n_jobs is not None and self.n_jobs != -1:
-            check_count(self.n_jobs, "n_jobs, unless None or -1 for all cores,")
+        check_budget(self.time_limit, self.n_jobs)
         check_flag(self.standardize, "standardize")
         check_flag(self.calibrate, "calibrate")
         # Whoever gives a module has imported torch.
@@ -372,12 +366,8 @@ class TPAUCClassifier(RegionClassifier):
                     f"{name}={getattr(self, name)!r} has no effect for {self._described()}"
                     f"{validation}; {name} applies to {where}; leave it out"
                 )
-        for name, only in (("method", REGION), ("validation", "cv"), ("standardize", True)):
-            if auto and getattr(self, name) != only:
-                raise ValueError(
-                    f"model={self.model!r} is trained with {name}={only!r} only, got {getattr(self, name)!r:.40}; "
-                    "leave it out"
-                )
+        if auto:
+            check_preset(self)
 
     # --------------------------------------------------------------------------------------------------- prediction
 
@@ -397,41 +387,3 @@ class TPAUCClassifier(RegionClassifier):
 def _given(**options: Any) -> dict[str, Any]:
     """Return the options that are not None; the others keep the default of what they are given to."""
     return {name: value for name, value in options.items() if value is not None}
-
-
-def tpauc_scorer(alpha: float, beta: float, *, pos_label: Any = None) -> Any:
-    """Return a scorer for ``GridSearchCV(scoring=...)`` and ``cross_val_score``: TPAUC of any classifier's scores.
-
-    Parameters
-    ----------
-    alpha, beta : float
-        The region.
-    pos_label : label, optional
-        The positive class; None as in `TPAUCClassifier`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.model_selection import cross_val_score
-    >>> X, y = make_classification(500, weights=[0.9], random_state=0)
-    >>> cross_val_score(LogisticRegression(), X, y, scoring=tpauc_scorer(0.3, 0.3)).shape
-    (5,)
-    """
-    region = Region(alpha, beta)
-    return make_scorer(
-        _tpauc_of_label,
-        response_method=("decision_function", "predict_proba"),
-        alpha=region.alpha,
-        beta=region.beta,
-        pos_label=pos_label,
-    )
-
-
-def _tpauc_of_label(y_true: Any, y_score: Any, *, pos_label: Any, **options: Any) -> float:
-    """Return the TPAUC of scores that scikit-learn has turned towards ``pos_label``, or towards the second class."""
-    labels = np.asarray(y_true)
-    classes = np.unique(labels)
-    if classes.size == 2:  # other numbers are errors that the metric explains
-        labels = labels == classes[positive_class(classes, pos_label, stacklevel=3)]
-    return tpauc_score(labels, y_score, **options)

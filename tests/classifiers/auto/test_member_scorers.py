@@ -39,6 +39,14 @@ def test_a_member_learns_and_is_the_same_after_loading(name):
 
 
 @pytest.mark.parametrize("name", RECIPES)
+def test_a_score_does_not_depend_on_the_other_rows(name):
+    scorer = RECIPES[name].train(DATA, 0)
+    scores = scorer(X)
+    for rows in (slice(1), slice(3, 8), slice(7, 300), slice(0, 300, 2)):
+        np.testing.assert_array_equal(scorer(X[rows]), scores[rows])
+
+
+@pytest.mark.parametrize("name", RECIPES)
 def test_one_seed_is_one_result_and_weights_are_taken(name):
     train = RECIPES[name].train
     np.testing.assert_array_equal(train(DATA, 1)(X), train(DATA, 1)(X))

@@ -89,11 +89,12 @@ def test_a_member_sees_no_more_rows_than_it_may():
     assert {(int(seen.positive.sum()), int((~seen.positive).sum())) for seen in spy.seen} == {(30, 70)}
 
 
-def test_there_is_no_linear_member_with_too_many_features(monkeypatch):
+@pytest.mark.parametrize("limit", ["MOST_LINEAR_VALUES", "MOST_AXES"])
+def test_there_is_no_linear_member_for_too_large_a_table(monkeypatch, limit):
     recipes = PRESETS["auto-fast"][1], Recipe("a", Spy())
     assert recipes[0].train is None
     assert names(fitted(rows(), *recipes)) == ["linear", "a"]
-    monkeypatch.setattr(stacked_members, "MOST_LINEAR_FEATURES", 2)
+    monkeypatch.setattr(members, limit, 2)
     assert names(fitted(rows(), *recipes)) == ["a"]
 
 
@@ -185,8 +186,8 @@ def test_progress_says_what_is_trained_and_what_the_last_member_brought():
     said = []
     with progress_to(lambda progress: said.append(str(progress.what)), every=0.0):
         found = fitted(rows(), Recipe("a", Spy()), Recipe("b", Spy()))
-    assert "training a, member 1 of 2" in said
-    assert f"training b, member 2 of 2; a had TPAUC {found.scorer.members[0]['tpauc']:.3f}" in said
+    assert "a, member 1 of 2" in said
+    assert f"b, member 2 of 2; a had TPAUC {found.scorer.members[0]['tpauc']:.3f}" in said
 
 
 def test_the_nested_estimate_is_that_of_the_out_of_fold_scores():

@@ -6,8 +6,9 @@ Each class holds arrays, text or scikit-learn estimators only, so that a fitted 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from tpauc._validation import import_extra
 
 Array = npt.NDArray[Any]
 
-_ROWS_AT_ONCE = 4096  # of kernels and networks: their intermediate results stay in the cache
+_ROWS_AT_ONCE = 1024  # of products of matrices: their intermediate results stay in the cache
 
 
 class MemberScorer(Protocol):
@@ -43,7 +44,7 @@ class LinearMember:
     intercept: float
 
     def __call__(self, X: Array) -> Array:
-        return np.asarray(X @ self.coef + self.intercept)
+        return in_parts(lambda part: part @ self.coef + self.intercept, X)
 
     @classmethod
     def merged(cls, parts: Sequence[LinearMember]) -> LinearMember:
@@ -134,10 +135,10 @@ class NeighbourMember:
     neighbours: int
 
     def __call__(self, X: Array) -> Array:
-        near, far = (self._distance(X, rows) for rows in (self.positives, self.negatives))
+        near, far = (in_parts(partial(self._distance, rows), X) for rows in (self.positives, self.negatives))
         return np.log(far + 1e-3) - np.log(near + 1e-3)
 
-    def _distance(self, X: Array, rows: Array) -> Array:
+    def _distance(self, rows: Array, X: Array) -> Array:
         search = NearestNeighbors(n_neighbors=min(self.neighbours, len(rows)), algorithm="brute").fit(rows)
         return np.asarray(search.kneighbors(as_float32(X))[0].mean(axis=1), dtype=np.float64)
 
@@ -156,14 +157,20 @@ class BoosterMember:
 
     def __call__(self, X: Array) -> Array:
         if not hasattr(self, "_boosters"):
-            booster = import_extra("lightgbm", "lightgbm").Booster
-            self._boosters = [booster(model_str=text) for text in self.texts]
+            lightgbm = import_extra("lightgbm", "lightgbm")
+            try:
+                self._boosters = [lightgbm.Booster(model_str=text) for text in self.texts]
+            except lightgbm.basic.LightGBMError as error:
+                raise ValueError(f"its trees are not LightGBM's: {error}") from error
         return np.asarray(
             np.mean([found.predict(X, raw_score=True, num_threads=1) for found in self._boosters], axis=0)
         )
 
     def __getstate__(self) -> dict[str, Any]:
         return {"texts": self.texts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]  # nothing else is taken from a file
 
     @classmethod
     def merged(cls, parts: Sequence[BoosterMember]) -> BoosterMember:
@@ -230,6 +237,9 @@ class ForestMember:
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in ("nodes", "shares", "sizes", "n_features")}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]  # nothing else is taken from a file
+
     @classmethod
     def merged(cls, parts: Sequence[ForestMember]) -> ForestMember:
         """Return as many trees as one of the parts has, the same number from each of them."""
@@ -273,6 +283,16 @@ def as_float32(X: Array) -> Array:
     return np.asarray(X, dtype=np.float32)
 
 
-def in_parts(function: Any, X: Array) -> Array:
-    """Return what a function of rows returns, computed for some rows at a time."""
-    return np.concatenate([function(X[start : start + _ROWS_AT_ONCE]) for start in range(0, len(X), _ROWS_AT_ONCE)])
+def in_parts(function: Callable[[Array], Array], X: Array) -> Array:
+    """Return what a function of rows returns, shape (n,), computed for the same number of rows each time.
+
+    Products of matrices are rounded differently for other numbers of rows. Rows of zeros fill the last part, so the
+    score of a row does not depend on the rows that it is scored with.
+    """
+    found = []
+    for start in range(0, len(X), _ROWS_AT_ONCE):
+        part = X[start : start + _ROWS_AT_ONCE]
+        full = np.zeros((_ROWS_AT_ONCE, X.shape[1]), dtype=X.dtype)
+        full[: len(part)] = part
+        found.append(function(full)[: len(part)])
+    return np.concatenate(found)

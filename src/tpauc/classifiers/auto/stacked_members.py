@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from tpauc._validation import BoolArray
 from tpauc.classifiers._candidates import Fitted, Scaling, possible_folds, tpauc_of_fold
 from tpauc.classifiers.auto.member_scorers import LinearMember, MemberScorer
-from tpauc.classifiers.auto.members import MOST_LINEAR_FEATURES, Recipe
+from tpauc.classifiers.auto.members import Recipe, affords_linear, recipes_of
 from tpauc.classifiers.auto.stacking import cross_fitted, fit_stack
 from tpauc.classifiers.base import TrainingData, class_counts, stands_for_rows
 from tpauc.classifiers.folds import FEW_DISTINCT, copies, fold_groups, stratified_folds
@@ -54,6 +54,12 @@ class MemberStack:
         with threadpool_limits(1):  # sums in another order are rounded differently
             parts = [self._logits(X[start : start + _ROWS_AT_ONCE]) for start in range(0, len(X), _ROWS_AT_ONCE)]
         return np.concatenate(parts)
+
+    def check(self, n_features: int) -> None:
+        """Raise a `ValueError` if a stack that was loaded cannot score rows of so many features: it tries one."""
+        score = self(np.zeros((1, n_features)))
+        if score.shape != (1,) or not np.isfinite(score).all():
+            raise ValueError(f"its stack of models gives no score for a row of {n_features} features")
 
     def _logits(self, X: Array) -> Array:
         X = np.clip(X, -_LARGEST, _LARGEST)
@@ -135,6 +141,11 @@ class StackedMembers:
     time_limit: float | None = None
     n_jobs: int | None = None
 
+    @classmethod
+    def of_preset(cls, preset: str, scaling: Scaling, **options: Any) -> StackedMembers:
+        """Return the strategy with the members of "auto" or "auto-fast"; an error if LightGBM is not installed."""
+        return cls(recipes_of(preset), scaling, **options)
+
     def fit(self, data: TrainingData, region: Region, random: np.random.Generator) -> Fitted:
         """Fit to rows with labels, and with the weights and groups that they may have."""
         clock = Clock(self.time_limit)
@@ -201,9 +212,9 @@ class FoldTraining:
         for number, (recipe, own) in enumerate(zip(recipes, seeds, strict=True), start=1):
             if not first and not self._clock.allows(0.0):
                 return
-            if recipe.train is None and self._data.X.shape[1] > MOST_LINEAR_FEATURES:
+            if recipe.train is None and not affords_linear(*self._data.X.shape):
                 continue
-            what = f"training {recipe.name}, member {number} of {len(recipes)}{brought}"
+            what = f"{recipe.name}, member {number} of {len(recipes)}{brought}"
             member = self._linear(recipe, own[0]) if recipe.train is None else self._in_folds(recipe, own, what, first)
             if member is not None:
                 brought, first = f"; {member.name} had TPAUC {member.tpauc:.3f}", False
