@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit dist demo bench-speed bench-quality bench-overhead bench-images bench-recipes bench-boosting bench-frames fuzz clean
+.PHONY: test lint types unit test-oldest dist demo bench-speed bench-quality bench-auto bench-overhead bench-images bench-recipes bench-boosting bench-frames fuzz clean
 
 test: lint types unit
 
@@ -24,6 +24,21 @@ types: .venv/installed
 
 unit: .venv/installed
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2  # a thread a process: with more they would wait for each other
+
+# The rooms that do not follow torch, with the oldest version of each package that pyproject.toml allows. What pytest
+# reports of scikit-learn's own checks is not ours.
+.venv-oldest/installed: pyproject.toml constraints.txt tests/floors.py
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet $(TORCH)
+	$(PYTHON) tests/floors.py > .venv-oldest/constraints.txt
+	.venv-oldest/bin/pip install --quiet -c .venv-oldest/constraints.txt -e '.[all]' \
+		hypothesis polars pytest pytest-timeout pytest-xdist
+	touch $@
+
+OLDEST := tests/cli tests/classifiers tests/frames tests/metrics tests/reporting tests/paper/theory \
+	tests/paper/figures/test_catalogue.py tests/test_files.py tests/test_region.py tests/test_validation.py
+test-oldest: .venv-oldest/installed
+	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 $(OLDEST) -W ignore::pytest.PytestRemovedIn10Warning
 
 # Wheel and sdist, the wheel made from the sdist; then the wheel without extras in an environment of its own.
 dist: .venv/installed
@@ -56,11 +71,12 @@ bench-frames: .venv/installed
 	$(BIN)/python benchmarks/frames.py $(ARGS)
 
 # Peers live in an environment of their own: measured against, never depended on. torch first and pinned, as above;
-# the peers without their dependencies, most of which nothing here imports.
-.venv-peers/installed: pyproject.toml constraints.txt benchmarks/peers.txt
+# the peers of losses without their dependencies, most of which nothing here imports; those of whole tables with them.
+.venv-peers/installed: pyproject.toml constraints.txt benchmarks/peers.txt benchmarks/automl.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet $(TORCH)
 	.venv-peers/bin/pip install --quiet -c constraints.txt -e '.[torch,cli,lightgbm]'
+	.venv-peers/bin/pip install --quiet $(TORCH) -r benchmarks/automl.txt
 	.venv-peers/bin/pip install --quiet --no-deps -r benchmarks/peers.txt
 	touch $@
 
@@ -70,6 +86,10 @@ bench-speed: .venv-peers/installed
 # Needs DATA, a folder of tables; ARGS=--quick ends within five minutes.
 bench-quality: .venv-peers/installed
 	.venv-peers/bin/python benchmarks/quality.py --data-dir $(DATA) $(ARGS)
+
+# What a saved stack takes to load and to score rows.
+bench-auto: .venv/installed
+	$(BIN)/python benchmarks/auto_scoring.py $(ARGS)
 
 # Ten minutes of random files and calls, in an environment of its own; ARGS="--seconds 60 --only csv" is shorter.
 .venv-fuzz/installed: pyproject.toml constraints.txt
@@ -82,4 +102,4 @@ fuzz: .venv-fuzz/installed
 	OMP_NUM_THREADS=1 .venv-fuzz/bin/python tests/fuzz/run_fuzz.py $(ARGS)
 
 clean:
-	rm -rf .venv .venv-dist .venv-fuzz .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-dist .venv-fuzz .venv-oldest .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

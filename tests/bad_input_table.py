@@ -39,7 +39,10 @@ INPUTS = torch.tensor(X, dtype=torch.float32)
 # The kind of an argument by its name; a row may say otherwise. Arguments that are not listed are "refused": none of the
 # wrong values means anything.
 KIND_BY_NAME = {
-    **dict.fromkeys(["alpha", "beta", "confidence", "guarantee", "prevalence", "tpr", "fpr", "decay"], "share"),
+    **dict.fromkeys(
+        ["alpha", "beta", "min_alpha", "min_beta", "confidence", "guarantee", "prevalence", "tpr", "fpr", "decay"],
+        "share",
+    ),
     **dict.fromkeys(["lr", "dual_lr", "gamma", "tau", "lam", "margin", "softness", "threshold_lr"], "positive"),
     **dict.fromkeys(
         ["normalize", "across_processes", "nesterov", "pngs", "overwrite", "standardize", "calibrate"], "flag"
@@ -119,6 +122,8 @@ METRICS = [
     Row("Region", REGION),
     Row("Region.hard_positives", {"n_positive": 10}, tpauc.Region(0.5, 0.5).hard_positives),
     Row("Region.hard_negatives", {"n_negative": 10}, tpauc.Region(0.5, 0.5).hard_negatives),
+    Row("Region.ranks_of_positives", {"n_positive": 10}, tpauc.Region(0.5, 0.5).ranks_of_positives),
+    Row("Region.ranks_of_negatives", {"n_negative": 10}, tpauc.Region(0.5, 0.5).ranks_of_negatives),
     Row("Region.holding_one", {"n_positive": 10, "n_negative": 10}, tpauc.Region(0.5, 0.5).holding_one),
     Row("auc_score", {"y_true": Y_TRUE, "y_score": SCORES}, meaning=_ANY_SCALE),
     Row(
@@ -128,6 +133,11 @@ METRICS = [
         meaning=_ANY_SCALE,
     ),
     Row("tpauc_score", {"y_true": Y_TRUE, "y_score": SCORES, **REGION}, meaning=_ANY_SCALE),
+    Row(
+        "partial_auc_score",
+        {"y_true": Y_TRUE, "y_score": SCORES, "region": tpauc.Region(0.5, 0.5, min_beta=0.2)},
+        meaning=_ANY_SCALE,
+    ),
     Row("tpr_dependent_opauc", {"y_true": Y_TRUE, "y_score": SCORES, **REGION}, meaning=_ANY_SCALE),
     Row(
         "roc_band",
@@ -536,7 +546,7 @@ REPORTING = [
         "report",
         {**_MODELS, "out": "report.html", "n_resamples": 40, "pngs": False},
         _report,
-        meaning={"random_state": {"None": AS_IS}},
+        meaning={"random_state": {"None": AS_IS}, "operating_points": {"empty dict": None}},
     ),
 ]
 

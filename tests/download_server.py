@@ -24,7 +24,7 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}/{name}"
 
     def remote(self, name="data.tar.gz", **changed):
-        right = {"url": self.url(name), "size": len(self.body), "md5": hashlib.md5(self.body).hexdigest()}
+        right = {"url": self.url(name), "size": len(self.body), "sha256": hashlib.sha256(self.body).hexdigest()}
         return RemoteFile(**(right | changed))
 
 

@@ -37,6 +37,16 @@ def opauc(y, s, min_fpr, beta, ties="half"):
     return total / (len(positives) * len(negatives))
 
 
+def partial_auc(y, s, alpha, beta, min_alpha, min_beta, ties="half"):
+    """Return the mean over the pairs of a rectangle: hard examples, without the hardest ones of them."""
+    positives, negatives = selected(y, s, alpha, beta)
+    n_positive = sum(label > 0 for label in y)
+    positives = positives[hard_count(n_positive, min_alpha) if min_alpha else 0 :]
+    negatives = negatives[hard_count(len(y) - n_positive, min_beta) if min_beta else 0 :]
+    total = math.fsum(pair_credit(p, n, ties) for p in positives for n in negatives)
+    return total / (len(positives) * len(negatives))
+
+
 def tpr_dependent_opauc(y, s, alpha, beta, ties="half"):
     """Geometric area, by the definition in counts."""
     positives = sorted(v for v, label in zip(s, y, strict=True) if label > 0)

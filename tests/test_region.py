@@ -207,9 +207,9 @@ def test_shares_that_are_no_numbers_are_named(share):
 @pytest.mark.parametrize("side", ["positive", "negative"])
 def test_numbers_of_examples_are_whole(side):
     count = getattr(Region(0.5, 0.5), f"hard_{side}s")
-    with pytest.raises(TypeError, match=f"number of {side} examples must be a whole number, got 10.0"):
+    with pytest.raises(TypeError, match=f"^n_{side} must be a whole number, got 10.0"):
         count(10.0)
-    with pytest.raises(ValueError, match=f"number of {side} examples must be at least 0, got -1"):
+    with pytest.raises(ValueError, match=f"^n_{side} must be at least 0, got -1"):
         count(-1)
     assert count(np.int32(10)) == 5
 
@@ -225,3 +225,32 @@ def test_a_region_is_widened_to_one_example_and_not_for_a_rounding():
 def test_no_region_holds_one_example_of_an_empty_class(sizes, name):
     with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
         Region(0.3, 0.3).holding_one(*sizes)
+
+
+# ------------------------------------------------------------------------------------------------------- rectangles
+
+
+@pytest.mark.parametrize("minimum", [-0.1, 0.3, 0.4, math.nan])
+@pytest.mark.parametrize("name", ["alpha", "beta"])
+def test_minima_lie_below_the_share(name, minimum):
+    with pytest.raises(ValueError, match=f"min_{name} must be"):
+        Region(0.3, 0.3, **{f"min_{name}": minimum})
+
+
+def test_corners_add_up_to_the_rectangle():
+    region = Region(0.5, 0.4, min_alpha=0.2, min_beta=0.1)
+    assert math.isclose(sum(sign * corner.area for sign, corner in region.signed_corners()), region.area)
+    assert all(corner.is_corner for _, corner in region.signed_corners())
+    assert repr(region) == "Region(alpha=0.5, beta=0.4, min_alpha=0.2, min_beta=0.1)"
+    assert eval(repr(region)) == region
+
+
+def test_ranks_in_a_rectangle():
+    region = Region(0.5, 0.4, min_alpha=0.29, min_beta=0.1)
+    assert region.ranks_of_positives(100) == (29, 50)
+    assert region.hard_positives(100) == 21
+    assert region.ranks_of_negatives(10) == (1, 4)
+    with pytest.raises(
+        ValueError, match=r"no positive lies between miss rates of 0\.34 and 0\.5: there are only 3 pos"
+    ):
+        Region(0.5, 0.4, min_alpha=0.34).hard_positives(3)

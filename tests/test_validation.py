@@ -308,6 +308,15 @@ def test_a_long_double_beyond_float64_is_reported_as_infinite():
         check_scores(np.array([np.finfo(np.longdouble).max]))
 
 
+@pytest.mark.skipif(np.finfo(np.longdouble).eps == np.finfo(np.float64).eps, reason="long double is float64 here")
+def test_long_doubles_that_would_tie_as_floats():
+    close = np.longdouble(1) + np.finfo(np.longdouble).eps * np.arange(3)
+    with pytest.raises(ValueError, match=r"^y_score holds long doubles, .* tell 2 apart; rescale"):
+        check_scores(close)
+    thirds = np.arange(10) / np.longdouble(3)
+    assert check_scores(thirds).tolist() == [float(third) for third in thirds]
+
+
 def test_labels_and_scores():
     positive, scores = check_labels_and_scores([-1, 1], [2, 1])
     assert positive.tolist() == [False, True]

@@ -81,6 +81,9 @@ class Interrupting:
     def __init__(self, at):
         self.at, self.calls = at, 0
 
+    def __repr__(self):
+        return "jitter"  # what it does to the inputs, and what a run that goes on is asked for
+
     def __call__(self, inputs, generator):
         self.calls += 1
         if self.calls == self.at:

@@ -8,8 +8,8 @@ from tpauc.classifiers.boosting.objective import lightgbm_objective as lightgbm_
 from tpauc.classifiers.boosting.objective import xgboost_metric as xgboost_metric
 from tpauc.classifiers.boosting.objective import xgboost_objective as xgboost_objective
 from tpauc.classifiers.guaranteed import GuaranteedThresholdClassifier as GuaranteedThresholdClassifier
+from tpauc.classifiers.scorer import tpauc_scorer as tpauc_scorer
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier as TPAUCClassifier
-from tpauc.classifiers.tpauc_classifier import tpauc_scorer as tpauc_scorer
 from tpauc.losses.baselines import ClassBalancedCrossEntropy as ClassBalancedCrossEntropy
 from tpauc.losses.baselines import ClassBalancedFocal as ClassBalancedFocal
 from tpauc.losses.baselines import FocalLoss as FocalLoss
@@ -35,6 +35,7 @@ from tpauc.losses.weighting import Uniform as Uniform
 from tpauc.losses.weighting import Weighting as Weighting
 from tpauc.metrics.area import auc_score as auc_score
 from tpauc.metrics.area import opauc_score as opauc_score
+from tpauc.metrics.area import partial_auc_score as partial_auc_score
 from tpauc.metrics.area import tpauc_score as tpauc_score
 from tpauc.metrics.area import tpr_dependent_opauc as tpr_dependent_opauc
 from tpauc.metrics.bands import roc_band as roc_band

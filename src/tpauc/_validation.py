@@ -316,11 +316,15 @@ def check_scores(y_score: npt.ArrayLike, name: str = "y_score") -> FloatArray:
 
 
 def _to_float64(scores: npt.NDArray[Any], name: str) -> FloatArray:
-    """Convert without merging scores that differ: 64-bit integers above 2**53 would tie as floats."""
+    """Convert without merging scores that differ, as 64-bit integers above 2**53 and long doubles would."""
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite, which the caller reports
         converted = scores.astype(np.float64)
     if scores.dtype.kind in "iu" and scores.size and float(np.abs(converted).max()) >= 2.0**53:
         raise ValueError(f"{name} holds integers of 2**53 or more, which float64 cannot tell apart; rescale them")
+    if scores.dtype.kind == "f" and scores.itemsize > converted.itemsize:
+        merged = np.unique(scores[np.isfinite(converted)]).size - np.unique(converted[np.isfinite(converted)]).size
+        if merged > 0:
+            raise ValueError(f"{name} holds long doubles, of which float64 cannot tell {merged} apart; rescale them")
     return converted
 
 

@@ -17,6 +17,7 @@ parts are the batch of a single process; their sizes, and their numbers of each 
 from __future__ import annotations
 
 import math
+import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,12 @@ from tpauc._validation import (
     check_scores,
 )
 from tpauc.region import Region
+
+# Layers such as dropout draw from torch's global generator, and a user's data set may draw from NumPy's or Python's.
+# All threads of a process share them. Whoever seeds them holds this lock until it has put the caller's state back:
+# trainings in several threads then take turns, and each draws the numbers of its own seed. A training inside another
+# one, in the same thread, need not wait.
+GENERATOR_LOCK = threading.RLock()
 
 _BLOCK = 2**15  # row numbers converted to lists at a time: amortises the call and fits into the processor's cache
 

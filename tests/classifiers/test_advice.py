@@ -177,6 +177,12 @@ def test_fewer_folds_where_the_region_would_select_nobody():
     assert lines[-1] == "fold 3 of 3, repeat 2 of 2"
 
 
+def test_a_billion_folds_are_as_many_as_there_can_be():
+    X, y = rows(60)
+    found = advise(X, y, alpha=1.0, beta=1.0, n_folds=10**9, n_repeats=1, random_state=0)
+    assert found.n_folds == min(y.sum(), (~y).sum())
+
+
 def test_as_many_folds_as_the_region_selects_somebody_in():
     X = rows(300)[0]
     # 10 positives a fold, of which a share that is 1e-17 below 0.1 still selects one
@@ -301,7 +307,7 @@ def test_lists_of_numbers_reach_the_preprocessing_as_numbers():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": "forest"}, "model must be one of 'linear', 'mlp', 'lightgbm', got 'forest'"),
+        ({"model": "forest"}, "model must be one of 'linear', 'mlp', 'auto', 'auto-fast', 'lightgbm', got 'forest'"),
         ({"n_folds": 1}, "n_folds must be at least 2, got 1"),
         ({"n_repeats": 0}, "n_repeats must be at least 1, got 0"),
         ({"alpha": 0.0}, "alpha must be a share in"),

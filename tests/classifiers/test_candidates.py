@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from tpauc.classifiers._candidates import FoldTPAUC, joined, tpauc_of_fold, validate_folds
+from tpauc.classifiers._candidates import (
+    Candidate,
+    CandidatesByFolds,
+    FoldTPAUC,
+    Scaling,
+    SingleTraining,
+    joined,
+    tpauc_of_fold,
+    validate_folds,
+)
+from tpauc.classifiers.base import TrainingData
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.metrics import area
 from tpauc.metrics.area import tpauc_score
@@ -92,3 +102,28 @@ def test_a_linear_fit_does_not_check_its_own_rows_again(monkeypatch):
     assert calls == []
     classifier.score(X, y)
     assert len(calls) == 1
+
+
+class FromColumns:
+    """A trainer whose candidates are the columns."""
+
+    def train(self, data, random):
+        return [Candidate(f"column {place}", place, lambda X, place=place: X[:, place]) for place in range(3)]
+
+
+@pytest.mark.parametrize("folds", [False, True])
+def test_candidates_that_miss_the_region_are_told_apart_by_the_wider_areas(folds):
+    random = np.random.default_rng(0)
+    positive = np.arange(60) % 3 == 0
+    X = random.normal(size=(60, 3)) + positive[:, None] * [0.5, 2.0, 2.0]
+    X[0], X[1] = -9.0, 9.0  # the hardest positive and negative of the region, for all candidates
+    X[:, 2] = X[:, 1]  # as good as the second, which has less training
+    data, region = TrainingData(X, positive), Region(0.05, 0.025)
+    training = (
+        CandidatesByFolds(FromColumns(), Scaling(standardize=False), 2)
+        if folds
+        else SingleTraining(FromColumns(), Scaling(standardize=False), (X, positive))
+    )
+    found = training.fit(data, region, random)
+    assert [candidate["tpauc"] for candidate in found.candidates] == [0.0, 0.0, 0.0]
+    assert found.chosen == "column 1, 1 steps"

@@ -17,13 +17,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from scored_samples import assert_rate
 from tpauc.classifiers.guaranteed import GuaranteedThresholdClassifier
+from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.metrics.operating_points import operating_point
 
 # The checks fit a dozen rows. A single held-out row of a class can promise this much.
 SMALL = {"alpha": 0.1, "beta": 0.1, "guarantee": 0.1, "cv": 0.5, "random_state": 0}
 
 
-@pytest.mark.filterwarnings("ignore:the labels are .* is taken as the positive class")
+@pytest.mark.filterwarnings("ignore:y holds .* and pos_label is not given")
 @parametrize_with_checks(
     [
         GuaranteedThresholdClassifier(LinearSVC(), **SMALL),
@@ -154,11 +155,13 @@ def test_either_class_may_be_positive(estimator, positive):
 
 def test_labels_without_an_order_bring_a_warning():
     y = np.where(Y == 1, "ill", "well")
-    with pytest.warns(
-        UserWarning, match=r"'well' is taken as the positive class; give pos_label='well' or pos_label='ill'"
-    ):
+    message = "y holds 'ill' and 'well', and pos_label is not given; 'well' is taken as the positive class; give"
+    with pytest.warns(UserWarning, match=message) as caught:
         fitted = guaranteed().fit(X, y)
+    assert caught[0].filename == __file__
     assert fitted.pos_label_ == "well"
+    with pytest.warns(UserWarning, match=message):  # the same words
+        TPAUCClassifier(random_state=0).fit(X, y)
     for labels in (2 * Y - 1, Y.astype(bool), Y.astype(float)):
         assert guaranteed().fit(X, labels).pos_label_ == 1
 
@@ -216,7 +219,7 @@ def test_frames_and_pipelines_work():
             ValueError,
             "response_method must be one of 'auto', 'decision_function', 'pre",
         ),
-        ({"pos_label": 2}, ValueError, r"pos_label=2 is not among the labels of y, \[0, 1\]"),
+        ({"pos_label": 2}, ValueError, r"pos_label=2 is not among the labels of y, 0 and 1"),
         ({"cv": "prefit"}, NotFittedError, "This LogisticRegression instance is not fitted yet"),
         (
             {"guarantee": 0.999999999999},

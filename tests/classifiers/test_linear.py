@@ -1,5 +1,7 @@
 """The linear procedure: logistic regression, the ascent of the smoothed TPAUC, and the weighing of directions."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -158,6 +160,19 @@ def test_of_large_data_folds_and_ascent_see_a_sample():
     np.testing.assert_array_equal(fit.out_of_fold_scores[of_sample], fit.scores)
     np.testing.assert_array_equal(y[of_sample], fit.positive)
     assert np.isfinite(fit.scorer.coef).all()
+
+
+def test_a_long_table_is_held_about_twice():
+    """Once with a column of ones, and once more: before as standardised rows, then as rows of a Hessian."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300_000, 20))
+    y = X[:, 0] + rng.logistic(size=len(X)) > 2.0
+    strategy = linear.LinearDirections(linear.LinearSettings(), Scaling())
+    tracemalloc.start()
+    strategy.fit(TrainingData(X, y), REGION, rng)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.6 * X.nbytes
 
 
 def test_fishers_discriminant_is_scikit_learns_for_classes_of_equal_size():

@@ -7,10 +7,9 @@ import pytest
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from tpauc import TPAUCBooster, TPAUCClassifier
-from tpauc.classifiers import progress as module
 from tpauc.classifiers.linear import directions
 from tpauc.classifiers.progress import Progress, limited_threads, progress_to, steps
 
@@ -75,9 +74,11 @@ def test_a_linear_model_has_one_thread_of_blas_also_in_a_search(monkeypatch):
     assert blas_threads() == before
 
 
-def test_wide_tables_keep_their_threads(monkeypatch):
-    limits = []
-    monkeypatch.setattr(module, "threadpool_limits", lambda *arguments, **options: limits.append(arguments))
-    limited_threads(255)
-    limited_threads(256)
-    assert limits == [(1,)]
+def test_wide_tables_keep_their_threads():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        with limited_threads(255):
+            assert set(blas_threads()) == {1}
+        with limited_threads(256):
+            assert blas_threads() == before
+    assert set(before) == {2}

@@ -7,16 +7,18 @@ import polars as pl
 import pytest
 import torch
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tpauc._validation import check_labels_and_scores
-from tpauc.classifiers.tpauc_classifier import TPAUCClassifier, tpauc_scorer
+from tpauc.classifiers.scorer import tpauc_scorer
+from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.classifiers.training_methods import METHODS, powers_of_two
 from tpauc.metrics import area
 from tpauc.metrics.area import tpauc_score
@@ -575,6 +577,33 @@ def test_the_scorer_takes_labels_of_any_kind():
     assert scorer(ours, X[TEST], names[TEST]) == ours.score(X[TEST], names[TEST])
 
 
+def test_the_scorer_follows_the_estimators_positive_class():
+    names, scorer = named(Y, "fraud", "ok"), tpauc_scorer(0.3, 0.1)
+    ours = TPAUCClassifier(alpha=0.3, beta=0.1, random_state=0, pos_label="fraud")
+    for estimator in (ours, make_pipeline(StandardScaler(), ours)):
+        estimator.fit(X[TRAIN], names[TRAIN])
+        assert scorer(estimator, X[TEST], names[TEST]) == estimator.score(X[TEST], names[TEST])
+    other = tpauc_scorer(0.3, 0.1, pos_label="ok")  # what is given counts
+    assert other(ours.fit(X[TRAIN], names[TRAIN]), X[TEST], names[TEST]) != ours.score(X[TEST], names[TEST])
+    search = GridSearchCV(ours, {"regularization": [0.1, 1.0]}, scoring=scorer, cv=2).fit(X[TRAIN], names[TRAIN])
+    np.testing.assert_allclose(search.score(X[TEST], names[TEST]), search.best_estimator_.score(X[TEST], names[TEST]))
+
+
+def test_the_scorer_takes_weights():
+    fitted, weight = LogisticRegression().fit(X[TRAIN], Y[TRAIN]), 1.0 + np.arange(Y[TEST].size) % 3
+    rows = np.repeat(np.arange(Y[TEST].size), weight.astype(int))
+    scorer = tpauc_scorer(0.3, 0.3)
+    expected = scorer(fitted, X[TEST][rows], Y[TEST][rows])
+    assert scorer(fitted, X[TEST], Y[TEST], sample_weight=weight) == pytest.approx(expected, abs=1e-12)
+    with config_context(enable_metadata_routing=True):
+        routed = tpauc_scorer(0.3, 0.3).set_score_request(sample_weight=True)
+        params = {"sample_weight": np.ones(Y.size)}
+        model = LogisticRegression().set_fit_request(sample_weight=False)
+        found = cross_validate(model, X, Y, scoring=routed, cv=3, params=params)
+        plain = cross_validate(LogisticRegression(), X, Y, scoring=scorer, cv=3)
+    np.testing.assert_allclose(found["test_score"], plain["test_score"])
+
+
 # ----------------------------------------------------------------------------------------------------- the threshold
 
 
@@ -583,6 +612,17 @@ def test_the_operating_point_is_the_one_out_of_fold():
     point = operating_point(Y[TRAIN], classifier.out_of_fold_scores_, alpha=0.3, beta=0.2)
     assert classifier.operating_point_ == point
     assert classifier.threshold_ == point.threshold
+
+
+@pytest.mark.parametrize("weight", [np.arange(450) % 3, 0.5 + np.arange(450) % 3], ids=["whole", "fractions"])
+def test_the_operating_point_counts_rows_by_their_weight(weight):
+    classifier = TPAUCClassifier(random_state=0).fit(X[TRAIN], Y[TRAIN], sample_weight=weight)
+    used = weight > 0
+    point = operating_point(
+        Y[TRAIN][used], classifier.out_of_fold_scores_[used], alpha=0.3, beta=0.3, sample_weight=weight[used]
+    )
+    assert classifier.operating_point_ == point
+    assert classifier.operating_point_.intervals == point.intervals
 
 
 @pytest.mark.parametrize("pos_label", ["fraud", "ok"])

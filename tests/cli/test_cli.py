@@ -22,7 +22,7 @@ from tpauc.metrics.comparison import compare_tpauc
 from tpauc.metrics.intervals import tpauc_interval
 from tpauc.metrics.operating_points import operating_point
 
-COMMANDS = ["fit", "score", "evaluate", "compare", "report", "demo"]
+COMMANDS = ["fit", "score", "threshold", "evaluate", "compare", "report", "demo"]
 REGION = ["--alpha", "0.3", "--beta", "0.2"]
 FAST = ["--resamples", "50"]
 
@@ -204,10 +204,11 @@ def test_few_hard_positives_are_resampled_among_however_many_rows_and_said_to_be
     arguments = [path, "--label", "y", "--score", "a", "--alpha", "0.1", "--beta", "0.1"]
     document = json.loads(run("evaluate", *arguments, "--json").stdout)
     assert {document["models"][0][area]["interval"] for area in ("tpauc", "opauc", "auc")} == {"bootstrap"}
-    said = run("compare", *arguments, "--score", "b").stdout
-    assert "95 % bootstrap interval" in said
-    assert "With fewer than 5 of either, intervals are too narrow." in said
-    assert "too narrow" not in run("compare", *arguments[:-4], "--alpha", "0.2", "--beta", "0.1", "--score", "b").stdout
+    assert document["models"][0]["tpauc"]["hard_positives"] == 3
+    assert "95 % bootstrap interval" in run("compare", *arguments, "--score", "b").stdout
+    said = run("evaluate", *arguments).stdout
+    assert "Caution: the region selects 3 positives and 5,997 negatives; with fewer than 5 of either" in said
+    assert "fewer than 5" not in run("evaluate", *arguments[:-4], "--alpha", "0.2", "--beta", "0.1").stdout
 
 
 @pytest.mark.parametrize("kind", ["bootstrap", "delong"])
@@ -289,7 +290,7 @@ USAGE_MISTAKES = {
     "unknown command": (["evalute"], "No such command 'evalute'. Did you mean 'evaluate'?"),
     "unknown option": (["evaluate", "SCORES", *GOOD, "--alhpa", "1"], "No such option: --alhpa"),
     "missing option": (["evaluate", "SCORES", "--label", "y", *REGION], "Missing option '--score'"),
-    "missing argument": (["evaluate", *GOOD], "Missing argument 'SCORES'"),
+    "missing argument": (["evaluate", *GOOD], "Missing argument 'SCORES...'"),
     "not a number": (["evaluate", "SCORES", *GOOD[:4], "--alpha", "many", "--beta", "1"], "--alpha"),
     "share": (["evaluate", "SCORES", *GOOD[:4], "--alpha", "1.5", "--beta", "1"], "--alpha must be a share in (0, 1]"),
     "zero": (["evaluate", "SCORES", *GOOD[:4], "--alpha", "1", "--beta", "0"], "--beta must be a share in (0, 1]"),
@@ -400,7 +401,7 @@ def test_an_unexpected_error_is_one_line_too(scores, monkeypatch):
     def broken(*_, **__):
         raise KeyError("inner\nworkings")
 
-    monkeypatch.setattr("tpauc.cli.evaluate.read_scores", broken)
+    monkeypatch.setattr("tpauc.cli.evaluate.read_rows", broken)
     result = run("evaluate", scores[0], *GOOD)
     assert result.exit_code == 1
     assert "unexpected KeyError" in one_line_of(result.stderr)
@@ -425,15 +426,15 @@ def test_lines_and_codes(error, line, code):
 def test_warnings_are_one_line_on_stderr(scores, monkeypatch):
     import warnings
 
-    from tpauc.cli import labels
+    from tpauc.cli import score_files
 
-    original = labels.read_scores
+    original = score_files.read_rows
 
     def warned(*arguments, **options):
         warnings.warn("look\nout", stacklevel=2)
         return original(*arguments, **options)
 
-    monkeypatch.setattr("tpauc.cli.evaluate.read_scores", warned)
+    monkeypatch.setattr("tpauc.cli.evaluate.read_rows", warned)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         result = run("evaluate", scores[0], *GOOD, *FAST, "--json")

@@ -19,11 +19,15 @@ import skops.io
 from typer.testing import CliRunner
 
 import reference
+from tpauc.classifiers.advice import ADVISED_MODELS
 from tpauc.classifiers.training_methods import METHODS, MODELS
+from tpauc.cli._text import difference_line
 from tpauc.cli.fit import _versions
 from tpauc.cli.main import app
 from tpauc.cli.options import Method, Model
-from tpauc.cli.runs import CARD, MODEL, TEST_SCORES, load_run, save_run
+from tpauc.cli.runs import CARD, FILES, MODEL, OUT_OF_FOLD, TEST_SCORES, RunScores, load_run, save_run
+from tpauc.metrics.comparison import compare_tpauc
+from tpauc.metrics.intervals import tpauc_interval
 
 REGION = ["--alpha", "0.3", "--beta", "0.3"]
 OPTIONS = ["--target", "ill", "--positive", "yes", *REGION, "--drop", "id", "--resamples", "60"]
@@ -77,7 +81,7 @@ def copied(fitted, tmp_path):
 
 def test_choices_are_those_of_the_estimator():
     assert sorted(get_args(Method)) == sorted(METHODS)
-    assert get_args(Model) == MODELS
+    assert get_args(Model) == (*MODELS, "lightgbm") == ADVISED_MODELS
 
 
 def test_fit_prints_facts_progress_the_table_and_where_the_run_is(fitted):
@@ -95,25 +99,26 @@ def test_fit_prints_facts_progress_the_table_and_where_the_run_is(fitted):
     assert "Left out, because they hold no value: empty." in result.stdout
     for model in card["models"]:
         assert "{estimate:.4f} [{low:.4f}, {high:.4f}]".format(**model["tpauc"]) in result.stdout
-    assert f"TPAUC of region minus cross_entropy: {card['difference']['difference']:+.4f}" in result.stdout
+    first, second = "linear model for the region", "linear model on cross-entropy"
+    assert f"TPAUC of {first} minus {second}: {card['difference']['difference']:+.4f}" in result.stdout
     assert result.stdout.endswith(f"The run is {out}\n")
-    assert "tpauc: training linear, region (1 of 2)\n" in result.stderr
-    assert "tpauc: training linear, cross_entropy (2 of 2)\n" in result.stderr
+    assert f"tpauc: training 1 of 2: {first}\n" in result.stderr
+    assert f"tpauc: training 2 of 2: {second}\n" in result.stderr
 
 
 def test_the_run_holds_the_numbers_of_its_test_scores(fitted):
     out, _ = fitted
-    assert sorted(file.name for file in out.iterdir()) == sorted([MODEL, CARD, TEST_SCORES])
+    assert sorted(file.name for file in out.iterdir()) == sorted(FILES)
     card = json.loads((out / CARD).read_text(encoding="utf-8"))
     scores = pd.read_csv(out / TEST_SCORES)
     assert [model["name"] for model in card["models"]] == ["region", "cross_entropy"]
     for model in card["models"]:
         s = scores[model["name"]].to_numpy()
-        expected = reference.tpauc(scores["label"].to_numpy(), s, 0.3, 0.3)
+        expected = reference.tpauc(scores["ill"].to_numpy(), s, 0.3, 0.3)
         assert model["tpauc"]["estimate"] == pytest.approx(expected, rel=1e-12)
     # The rows are those of the file, and none of them was trained on.
     labels = patients()["ill"].to_numpy()[scores["row"].to_numpy() - 1] == "yes"
-    np.testing.assert_array_equal(labels, scores["label"] == 1)
+    np.testing.assert_array_equal(labels, scores["ill"] == 1)
     assert card["target"] == {"column": "ill", "positive": "yes", "negative": "no"}
     assert card["columns"]["numbers"] == ["age", "dose"]
     assert set(card["versions"]) >= {"python", "tpauc", "scikit-learn", "torch", "skops"}
@@ -125,10 +130,12 @@ def test_the_saved_model_gives_the_test_scores_again(fitted, table, tmp_path):
     assert result.exit_code == 0, result.stderr
     scores, again = pd.read_csv(out / TEST_SCORES), pd.read_csv(tmp_path / "all.csv", dtype={"id": str})
     np.testing.assert_allclose(again["score"].to_numpy()[scores["row"] - 1], scores["region"], rtol=1e-12)
-    np.testing.assert_array_equal(again["alarm"], again["score"] > 0)
+    threshold = json.loads((out / CARD).read_text(encoding="utf-8"))["threshold"]["value"]
+    np.testing.assert_array_equal(again["alarm"], again["score"] >= threshold)
     assert again["id"].tolist() == patients()["id"].tolist()  # as they are written, with the zeros in front
     assert list(again.columns) == ["id", "score", "alarm"]
-    assert f"400 rows scored, {again['alarm'].sum()} alarms: {tmp_path / 'all.csv'}\n" == result.stdout
+    alarms = f"{again['alarm'].sum()} alarms at scores of at least {threshold:.6g}"
+    assert f"400 rows scored, {alarms}: {tmp_path / 'all.csv'}\n" == result.stdout
 
 
 def test_json_is_one_document_and_equal_to_the_card(table, tmp_path):
@@ -211,7 +218,7 @@ def test_judging_on_another_file(table, tmp_path):
     document = json.loads(run("fit", table, *arguments).stdout)
     assert document["data"]["training"]["rows"] == 400
     assert document["data"]["test"]["rows"] == 150
-    labels = pd.read_csv(tmp_path / "run" / TEST_SCORES)["label"]
+    labels = pd.read_csv(tmp_path / "run" / TEST_SCORES)["ill"]
     np.testing.assert_array_equal(labels == 1, patients(150, seed=9)["ill"] == "yes")
 
 
@@ -233,7 +240,7 @@ def test_labels_of_another_file_are_compared_as_values(tmp_path):
         ]
         result = run("fit", tmp_path / f"{data}.csv", *arguments)
         assert result.exit_code == 0, result.stderr
-        assert pd.read_csv(tmp_path / data / TEST_SCORES)["label"].tolist() == frame["ill"].tolist()
+        assert pd.read_csv(tmp_path / data / TEST_SCORES)["ill"].tolist() == frame["ill"].tolist()
 
 
 def test_copies_that_cannot_be_kept_on_one_side_are_a_warning(tmp_path):
@@ -270,14 +277,244 @@ def test_report_of_a_run(copied):
     result = run("report", copied, "--resamples", "60")
     assert result.stdout == f"The report is {copied / 'report.html'}\n"
     page = (copied / "report.html").read_text(encoding="utf-8")
-    assert "region" in page
-    assert "cross_entropy" in page
+    assert "linear model for the region" in page
+    assert "linear model on cross-entropy" in page
     assert run("report", copied, "--resamples", "60").exit_code == 2
     refused = run("report", copied, "--label", "label", "--overwrite")
     assert refused.exit_code == 2
     assert "a run has its own labels and scores" in one_line_of(refused.stderr)
     other = run("report", copied, "--resamples", "60", "--alpha", "0.5", "--out", copied / "other.html")
     assert other.exit_code == 0
+
+
+def test_the_files_of_scores_keep_the_name_of_the_target(tmp_path):
+    """Also where the name is one of ours."""
+    for target in ("row", "region", "label"):
+        frame = patients(200).rename(columns={"ill": target})
+        frame.to_csv(tmp_path / "data.csv", index=False)
+        options = [word.replace("ill", target) for word in OPTIONS]
+        out = tmp_path / f"{target} run"
+        assert run("fit", tmp_path / "data.csv", *options, "--out", out).exit_code == 0
+        scores = pd.read_csv(out / TEST_SCORES)
+        names = {"row": ["row_", "row", "region", "cross_entropy"], "region": ["row", "region", "region_"]}
+        expected = names.get(target, ["row", target, "region"])
+        assert list(scores.columns)[: len(expected)] == expected
+        rows = scores[expected[0]].to_numpy() - 1
+        np.testing.assert_array_equal(scores[target] == 1, frame[target].to_numpy()[rows] == "yes")
+        assert run("report", out, "--resamples", "60").exit_code == 0
+        assert run("threshold", out, "--rule", "min_fpr").exit_code == 0
+
+
+def test_dates_and_times_are_left_out_with_a_notice(tmp_path):
+    frame = patients(200)
+    when = pd.date_range("2020-01-01", periods=200, freq="7h")
+    frame.assign(day=when.strftime("%Y-%m-%d"), seen=when).to_csv(tmp_path / "dated.csv", index=False)
+    frame.to_csv(tmp_path / "plain.csv", index=False)
+    for name in ("dated", "plain"):
+        result = run("fit", tmp_path / f"{name}.csv", *OPTIONS, "--out", tmp_path / name)
+        assert result.exit_code == 0, result.stderr
+        assert ("Left out, because they hold dates or times: day, seen." in result.stdout) == (name == "dated")
+    assert (tmp_path / "dated" / TEST_SCORES).read_bytes() == (tmp_path / "plain" / TEST_SCORES).read_bytes()
+    assert run("score", tmp_path / "dated", tmp_path / "plain.csv", "--out", tmp_path / "s.csv").exit_code == 0
+
+
+@pytest.mark.parametrize("option", ["--target", "--drop", "--groups"])
+def test_a_misspelled_column_is_guessed(tmp_path, option):
+    columns = {f"x{number}": range(6) for number in range(30)} | {"fraud": [0, 1] * 3}
+    pd.DataFrame(columns).to_csv(tmp_path / "data.csv", index=False)
+    given = {"--target": "fraud"} | {option: "fruad"}
+    arguments = [word for pair in given.items() for word in pair]
+    assert run("advise", tmp_path / "data.csv", *arguments, *REGION).exit_code == 2
+    result = run("fit", tmp_path / "data.csv", *arguments, *REGION, "--out", tmp_path / "run")
+    assert (result.exit_code, result.stdout) == (2, "")
+    line = one_line_of(result.stderr)
+    assert "has no column 'fruad'; did you mean 'fraud'? Its columns are 'x0', " in line
+    assert line.rstrip().endswith("'x29', 'fraud'")  # the list is not cut before the right one
+
+
+# --------------------------------------------------------------------------------------------- shares and groups
+
+
+def with_cards(n_groups, n=400, **options):
+    """Return the patients with the group of each row, whose name says nothing about the label."""
+    rng = np.random.default_rng(1)
+    return patients(n, **options).assign(card=[f"c{number}" for number in rng.integers(0, n_groups, n)])
+
+
+def test_rows_of_a_group_are_on_one_side_and_the_group_is_no_feature(tmp_path):
+    frame = with_cards(80)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    result = run("fit", tmp_path / "data.csv", *OPTIONS, "--groups", "card", "--out", tmp_path / "run", "--json")
+    assert result.exit_code == 0, result.stderr
+    card = json.loads(result.stdout)
+    assert "card" not in [name for names in card["columns"].values() for name in names]
+    assert "Rows with the same 'card' stay together: " in result.stderr
+    test, folds = (pd.read_csv(tmp_path / "run" / name) for name in (TEST_SCORES, OUT_OF_FOLD))
+    np.testing.assert_array_equal(test["card"], frame["card"].to_numpy()[test["row"] - 1])
+    assert not set(test["card"]) & set(folds["card"])
+    assert len(test) + len(folds) == len(frame)
+    # The intervals are by groups.
+    options = {"alpha": 0.3, "beta": 0.3, "n_resamples": 60, "random_state": 0}
+    expected = tpauc_interval(test["ill"], test["region"], **options, groups=test["card"])
+    found = card["models"][0]["tpauc"]
+    assert (found["low"], found["high"]) == (expected.low, expected.high)
+    difference = compare_tpauc(test["ill"], test["region"], test["cross_entropy"], **options, groups=test["card"])
+    assert card["difference"]["p_value"] == difference.p_value
+
+
+@pytest.mark.parametrize("model", ["linear", "mlp", "lightgbm", "auto"])
+def test_folds_inside_the_training_keep_groups_together(tmp_path, monkeypatch, model):
+    seen = []
+
+    class StopError(Exception):
+        pass
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        seen.append(groups)
+        raise StopError
+
+    for name in ("tpauc_classifier.TPAUCClassifier", "boosting.booster.TPAUCBooster"):
+        monkeypatch.setattr(f"tpauc.classifiers.{name}.fit", fit)
+    frame = with_cards(80)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    arguments = [*OPTIONS, "--groups", "card", "--model", model, "--out", tmp_path / "run"]
+    assert "unexpected StopError" in run("fit", tmp_path / "data.csv", *arguments).stderr
+    assert set(seen[0]) < set(frame["card"])
+    arguments = [word for word in OPTIONS if word not in ("--resamples", "60")]
+    if model not in ("lightgbm", "auto"):  # of which the plain models are scikit-learn's own
+        run("advise", tmp_path / "data.csv", *arguments, "--groups", "card", "--model", model)
+        assert len(seen) == 2
+
+
+def test_a_test_file_shares_no_group(tmp_path):
+    with_cards(80).to_csv(tmp_path / "data.csv", index=False)
+    others = with_cards(80, n=200, seed=3)
+    arguments = [*OPTIONS, "--method", "cross_entropy", "--groups", "card", "--test", tmp_path / "other.csv"]
+    others.to_csv(tmp_path / "other.csv", index=False)
+    refused = run("fit", tmp_path / "data.csv", *arguments, "--out", tmp_path / "run")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "groups with the training data, such as 'c0'; rows of a group must be on one side" in refused.stderr
+    others.drop(columns="card").to_csv(tmp_path / "other.csv", index=False)
+    refused = run("fit", tmp_path / "data.csv", *arguments, "--out", tmp_path / "run")
+    assert (refused.exit_code, "has no column 'card'" in refused.stderr) == (2, True)
+    others.assign(card="other " + others["card"]).to_csv(tmp_path / "other.csv", index=False)
+    assert run("fit", tmp_path / "data.csv", *arguments, "--out", tmp_path / "run").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "code", "message"),
+    [
+        (lambda frame: frame, ["--groups", "ill"], 2, "--target and --groups must name different columns"),
+        (
+            lambda frame: frame.assign(card=[None, *frame["card"][1:]]),
+            ["--groups", "card"],
+            1,
+            "the column of the groups, 'card', has no value in 1 of 400 rows, the first is row 1",
+        ),
+        (
+            lambda frame: frame.assign(card="one"),
+            ["--groups", "card"],
+            1,
+            "groups must have each class in at least two",
+        ),
+        (
+            lambda frame: frame.assign(card=np.where(frame["ill"] == "yes", frame.index % 2, 2 + frame.index % 90)),
+            ["--groups", "card"],
+            1,
+            "--groups, on the test rows: groups must hold at least 2 groups with a positive row",
+        ),
+    ],
+)
+def test_groups_that_are_refused(tmp_path, change, options, code, message):
+    change(with_cards(80)).to_csv(tmp_path / "data.csv", index=False)
+    result = run("fit", tmp_path / "data.csv", *OPTIONS, *options, "--out", tmp_path / "run")
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert message in one_line_of(result.stderr)
+
+
+def test_a_share_that_is_missed_by_more_than_a_fifth_is_a_warning(tmp_path):
+    """Half of the positives are one group, which is never held out."""
+    frame = with_cards(80)
+    positive = np.flatnonzero(frame["ill"] == "yes")
+    frame.loc[positive[: positive.size // 2], "card"] = "large"
+    for name, rows in (("large", frame), ("even", with_cards(80))):
+        rows.to_csv(tmp_path / "data.csv", index=False)
+        arguments = [*OPTIONS, "--method", "cross_entropy", "--groups", "card", "--out", tmp_path / name]
+        result = run("fit", tmp_path / "data.csv", *arguments)
+        assert result.exit_code == 0, result.stderr
+        facts = json.loads((tmp_path / name / CARD).read_text())["data"]
+        held, total = facts["test"]["positives"], facts["test"]["positives"] + facts["training"]["positives"]
+        line = f"tpauc: warning: {held} of {total} positives are test rows, "
+        assert (line in result.stderr) == (name == "large")
+        assert f"Training: {facts['training']['rows']} rows, {facts['training']['positives']} positive" in result.stdout
+        assert f"Test: {facts['test']['rows']} rows, {held} positive" in result.stdout
+    assert "warning" not in result.stderr
+
+
+def test_a_tpauc_of_0_is_explained(tmp_path, fitted):
+    frame = patients(200)
+    frame["ill"] = np.random.default_rng(0).permutation(frame["ill"])
+    frame.to_csv(tmp_path / "noise.csv", index=False)
+    options = [*OPTIONS, "--alpha", "0.1", "--beta", "0.05", "--method", "cross_entropy"]
+    result = run("fit", tmp_path / "noise.csv", *options, "--out", tmp_path / "run")
+    line = "A TPAUC of 0 means that the ROC curve does not enter the region"
+    assert line in result.stdout
+    assert line not in fitted[1].stdout
+
+
+def test_the_difference_is_told_in_usual_words(fitted):
+    card = json.loads((fitted[0] / CARD).read_text())
+    difference = card["difference"]
+    same = difference["low"] <= 0 <= difference["high"]
+    assert ("no significant difference" in fitted[1].stdout) == same
+    assert f"(p = {difference['p_value']:.3g})" in fitted[1].stdout
+    line = difference_line("a", "b", difference | {"low": -0.1, "high": 0.2, "p_value": 0.56}, 0.95)
+    assert line.endswith(": no significant difference (p = 0.56)")
+
+
+# ------------------------------------------------------------------------------------------------ the same table
+
+
+def as_arrays(frame):
+    """Return the columns of a table as NPZ can hold them: text without missing values, numbers and booleans."""
+    columns = {}
+    for name in frame:
+        values = frame[name]
+        text = values.dtype == object or pd.api.types.is_string_dtype(values)
+        columns[name] = values.fillna("NA").to_numpy(dtype=str) if text else values.to_numpy()
+    return columns
+
+
+def test_the_same_table_gives_the_same_run_in_every_format(tmp_path):
+    """Words for missing values, empty texts and columns without values included."""
+    frame = patients(300)
+    frame["town"] = frame["town"].where(frame.index % 7 != 0, "NA")
+    frame["club"] = np.take(["", "n/a", "null", "red", "blue"], frame.index % 5)
+    frame["gap"] = np.where(frame.index % 3 == 0, np.nan, frame.index % 11)
+    writers = {
+        "csv": lambda path: frame.to_csv(path, index=False),
+        "tsv": lambda path: frame.to_csv(path, sep="\t", index=False),
+        "parquet": lambda path: frame.to_parquet(path),
+        "pq": lambda path: frame.astype({"town": "category", "club": "category"}).to_parquet(path),
+        "npz": lambda path: np.savez(path, **as_arrays(frame)),
+    }
+    runs, options = {}, [word for word in OPTIONS if word not in ("--drop", "id")]
+    for kind, write in writers.items():
+        write(tmp_path / f"data.{kind}")
+        out = tmp_path / f"{kind} run"
+        result = run("fit", tmp_path / f"data.{kind}", *options, "--drop", "id", "--out", out)
+        assert result.exit_code == 0, result.stderr
+        assert run("score", out, tmp_path / f"data.{kind}", "--out", tmp_path / f"{kind}.csv").exit_code == 0
+        card = json.loads((out / CARD).read_text())
+        parts = [card[name] for name in ("columns", "data", "models", "threshold", "chosen")]
+        runs[kind] = [*parts, (out / TEST_SCORES).read_bytes(), (tmp_path / f"{kind}.csv").read_bytes()]
+    assert runs["csv"][0]["without_values"] == ["empty"]
+    for kind, found in runs.items():
+        assert found == runs["csv"], kind
+    # A model of one format scores another.
+    other = tmp_path / "other.csv"
+    assert run("score", tmp_path / "csv run", tmp_path / "data.parquet", "--out", other).exit_code == 0
+    assert other.read_bytes() == (tmp_path / "csv.csv").read_bytes()
 
 
 # ------------------------------------------------------------------------------------- what is refused, nothing lost
@@ -296,7 +533,7 @@ def test_a_run_is_replaced_only_on_demand(copied, table):
     assert tree(copied.parent) == before
     (copied / "report.html").touch()
     assert run("fit", table, *OPTIONS, "--method", "cross_entropy", "--overwrite", "--out", copied).exit_code == 0
-    assert sorted(tree(copied.parent)) == sorted(f"run/{name}" for name in (MODEL, CARD, TEST_SCORES))
+    assert sorted(tree(copied.parent)) == sorted(f"run/{name}" for name in FILES)
     assert json.loads((copied / CARD).read_text())["settings"]["method"] == "cross_entropy"
 
 
@@ -317,11 +554,38 @@ def test_nothing_but_a_run_is_ever_replaced(copied, table, tmp_path):
     assert tree(tmp_path) == before
 
 
+SOME_ROWS = RunScores(np.array([True, False]), {"region": np.array([1.0, 0.0])}, None, np.arange(2))
+
+
 def test_an_empty_folder_may_become_a_run(fitted, tmp_path):
     (tmp_path / "new").mkdir()
     saved = load_run(fitted[0])
-    save_run(tmp_path / "new", saved.pipeline, saved.card, b"")
-    assert sorted(tree(tmp_path)) == sorted(f"new/{name}" for name in (MODEL, CARD, TEST_SCORES))
+    save_run(tmp_path / "new", saved.pipeline, saved.card, SOME_ROWS, None)
+    assert sorted(tree(tmp_path)) == sorted(f"new/{name}" for name in FILES if name != OUT_OF_FOLD)
+
+
+def test_a_model_that_could_not_be_loaded_again_is_not_written(copied, monkeypatch):
+    saved, before = load_run(copied), tree(copied.parent)
+    monkeypatch.setattr("tpauc.cli.runs._TRUSTED", {"numpy.dtype"})
+    with pytest.raises(ValueError, match=r"is not written, because it could not be read again: .*TPAUCClassifier"):
+        save_run(copied, saved.pipeline, saved.card, SOME_ROWS, None, overwrite=True)
+    assert tree(copied.parent) == before
+
+
+def test_a_run_that_a_killed_process_moved_away_is_put_back_and_not_replaced(copied, table):
+    copied.rename(copied.with_name(".run.former"))
+    refused = run("fit", table, *OPTIONS, "--out", copied)
+    assert refused.exit_code == 2
+    assert "exists; choose another --out" in one_line_of(refused.stderr)
+    assert sorted(tree(copied.parent)) == sorted(f"run/{name}" for name in FILES)
+
+
+def test_what_a_killed_report_left_in_a_run_is_no_reason_to_keep_the_run(copied):
+    saved = load_run(copied)
+    for name in (".report-roc.png.0123456789abcdef.tmp", ".report.html.lock", ".report.html.moves"):
+        (copied / name).touch()
+    save_run(copied, saved.pipeline, saved.card, SOME_ROWS, None, overwrite=True)
+    assert sorted(tree(copied)) == sorted((MODEL, CARD, TEST_SCORES))
 
 
 @pytest.mark.parametrize("broken", ["fsync", "second rename"])
@@ -341,9 +605,10 @@ def test_a_full_disk_leaves_the_former_run_whole(copied, monkeypatch, broken):
     if broken == "fsync":
         monkeypatch.setattr("os.fsync", full)
     else:
+        monkeypatch.setattr("tpauc._files._exchanged", lambda first, second: False)
         monkeypatch.setattr("os.rename", second_fails)
     with pytest.raises(OSError, match=r"the run .* cannot be written: No space left on device"):
-        save_run(copied, saved.pipeline, saved.card, b"", overwrite=True)
+        save_run(copied, saved.pipeline, saved.card, SOME_ROWS, None, overwrite=True)
     monkeypatch.undo()
     assert tree(copied.parent) == before
 
@@ -371,10 +636,6 @@ DATA_PROBLEMS = {
         "column 'ill' has no value in 50 of 200 rows, the first is row 2",
     ),
     "infinite": (lambda frame: frame.assign(age=[np.inf, 1.0] * 100), "column 'age' has infinite values in 100 rows"),
-    "dates": (
-        lambda frame: frame.assign(day=pd.Timestamp("2020-01-01")),
-        "column 'day' holds date32[day], of which no feature is made",
-    ),
     "nothing to learn from": (lambda frame: frame[["id", "ill"]], "no column is left to learn from"),
     "name": (lambda frame: frame.rename(columns={"age": ""}), "column 2 has no name"),
 }
@@ -396,7 +657,7 @@ def test_a_folder_that_cannot_be_written_to_is_noticed_before_the_work(table, tm
     def read_only(**_):
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr("tempfile.mkdtemp", read_only)
+    monkeypatch.setattr("tempfile.TemporaryFile", read_only)
     result = run("fit", table, *OPTIONS, "--out", tmp_path / "run")
     assert (result.exit_code, result.stdout) == (1, "")
     assert f"the folder {tmp_path} cannot be written to: Read-only file system" in one_line_of(result.stderr)
@@ -468,7 +729,7 @@ def test_a_card_lists_the_installed_packages_alone(monkeypatch):
         return "1.0"
 
     monkeypatch.setattr("tpauc.cli.fit.version", without_torch)
-    assert list(_versions()) == ["python", "tpauc", "numpy", "scikit-learn", "pyarrow", "pandas", "skops"]
+    assert list(_versions()) == ["python", "tpauc", "numpy", "scikit-learn", "lightgbm", "pyarrow", "pandas", "skops"]
 
 
 def test_scores_are_written_once(fitted, table, tmp_path):
@@ -558,6 +819,21 @@ def tampered(folder):
     return buffer.getvalue()
 
 
+def forged_method():
+    """Return a file with a method that writes files, which says that it is one of ``numpy.dtype``, a trusted type."""
+    with zipfile.ZipFile(BytesIO(skops.io.dumps([np.arange(3)]))) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(files["schema.json"])
+    method = {"func": "tofile", "obj": schema["content"][0]}
+    claims = {"__class__": "dtype", "__module__": "numpy", "__loader__": "MethodNode", "__id__": 1}
+    schema["content"][0] = claims | {"content": method}
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, contents in (files | {"schema.json": json.dumps(schema).encode()}).items():
+            archive.writestr(name, contents)
+    return buffer.getvalue()
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -568,9 +844,12 @@ def tampered(folder):
         (lambda folder: (folder / CARD).write_bytes(b"\xff"), "card.json is damaged"),
         (lambda folder: with_card(folder, kind="tpauc run 0"), "is not the card of a run of this version"),
         (lambda folder: with_card(folder, columns=1, models=None), "is damaged: 'columns', 'models' is missing"),
-        (lambda folder: with_card(folder, models=["region"]), "is damaged: a model is 'region' where a mapping is"),
-        (lambda folder: with_card(folder, models=[{"name": None}]), "is damaged: 'name' is missing"),
-        (lambda folder: with_card(folder, settings={"method": 3}), "is damaged: 'method' is missing"),
+        (lambda folder: with_card(folder, models=["region"]), "each of its models must have a name, found 'region'"),
+        (lambda folder: with_card(folder, models=[{"name": None}]), "each of its models must have a name, found {"),
+        (
+            lambda folder: with_card(folder, settings={"confidence": "3"}),
+            "in 'settings', is damaged: 'confidence' is missing",
+        ),
         (lambda folder: with_card(folder, target={}), "is damaged: 'column' is missing"),
         (lambda folder: with_card(folder, columns={"numbers": "age"}), "columns['numbers'] must be a list of names"),
         (lambda folder: with_card(folder, sha256={}), "does not match the checksum"),
@@ -580,6 +859,7 @@ def tampered(folder):
         (lambda folder: rewrite(folder, skops.io.dumps({"a": 1})), "it holds no pipeline"),
         (lambda folder: rewrite(folder, skops.io.dumps(Dangerous())), "Dangerous, which a run of this package"),
         (lambda folder: rewrite(folder, tampered(folder)), "os.system, which a run of this package does not"),
+        (lambda folder: rewrite(folder, forged_method()), "Expected object of type numpy.dtype, got numpy.ndarray"),
     ],
 )
 def test_a_damaged_or_foreign_run_is_one_line(copied, table, damage, message):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,6 +49,9 @@ def test_the_document_holds_every_method_with_an_interval_and_the_report(finishe
         )
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert all(name in page for name in METHODS)
+    # The shaded corner is the region, the model has another name.
+    assert "<span>for the region</span></div></th>" in page
+    assert "<span>region</span></div></th>" not in page
     assert re.findall(r"split (\d) of 2", result.stderr) == ["1", "2"]
 
 
@@ -66,6 +70,14 @@ def test_a_folder_that_cannot_be_made_is_noticed_before_the_work(tmp_path):
     assert result.exit_code in (1, 2)
     assert result.stderr.startswith("tpauc: error: ")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system in which nobody makes folders")
+def test_a_file_system_that_takes_no_folder_is_noticed_before_the_work(monkeypatch):
+    monkeypatch.setattr("tpauc.cli.demo._split", lambda *_, **__: pytest.fail("the work has begun"))
+    result = run("demo", "--out", "/proc/tpauc")
+    assert result.exit_code == 1
+    assert "the folder /proc is not writable" in result.stderr
 
 
 # ----------------------------------------------------------------------------------------------------------- verdict

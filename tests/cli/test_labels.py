@@ -131,3 +131,16 @@ def test_a_column_cannot_be_two_things(tmp_path):
     for columns in (["s", "s"], ["y"]):
         with pytest.raises(UsageError, match="--label and --score must name different columns"):
             read_scores(path, "y", columns)
+
+
+@pytest.mark.parametrize("written_as", ["9007199254740993", " -9007199254740992", "+9007199254740992", "1" + "0" * 400])
+def test_integers_that_float64_cannot_tell_apart_are_refused_in_text_as_in_arrays(tmp_path, written_as):
+    path = written(tmp_path, "scores.csv", f"y,s,other\n1,{written_as},1\n0,0.5,2\n")
+    with pytest.raises(ValueError, match=r"^column 's' holds integers of 2\*\*53 or more"):
+        read_scores(path, "y", ["s"])
+    assert read_scores(path, "y", ["other"]).scores["other"].tolist() == [1.0, 2.0]
+
+
+def test_large_floats_in_text_are_floats(tmp_path):
+    path = written(tmp_path, "scores.csv", "y,s\n1,1e300\n0,9007199254740994.0\n0,9007199254740991\n")
+    assert read_scores(path, "y", ["s"]).scores["s"].tolist() == [1e300, 9007199254740994.0, 9007199254740991.0]

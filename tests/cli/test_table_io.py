@@ -6,11 +6,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 from tpauc.cli.errors import UsageError
 from tpauc.cli.table_io import check_table_path, column_names, read_table, write_table
 
+TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 COLUMNS = {"name": ["a", "b, c", None], "number": [1.5, -2.0, None], "whole": [1, 2, 3], "flag": [True, False, True]}
 
 
@@ -126,6 +127,27 @@ def test_npz_holds_vectors_and_matrices(tmp_path):
 def test_an_index_of_pandas_is_not_a_column(tmp_path):
     parquet.write_table(pa.table({"a": [1], "__index_level_0__": [7]}), tmp_path / "table.parquet")
     assert read_table(tmp_path / "table.parquet").column_names == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "encoded"),  # pyarrow has no dictionaries of string views
+    [*((kind, True) for kind in TEXTS[:2]), *((kind, False) for kind in TEXTS)],
+)
+def test_words_for_missing_values_are_the_same_in_parquet(tmp_path, kind, encoded):
+    words = ["NA", "x", "", "null", None, "na"]
+    column = pa.array(words, pa.string()).cast(kind)
+    table = pa.table({"word": column.dictionary_encode() if encoded else column})
+    parquet.write_table(table, tmp_path / "table.parquet")
+    write_table(tmp_path / "table.csv", table.cast(pa.schema({"word": pa.string()})))
+    for name in ("table.parquet", "table.csv"):
+        assert read_table(tmp_path / name)["word"].to_pylist() == [None, "x", None, None, None, "na"]
+    assert read_table(tmp_path / "table.parquet", copied=["word"])["word"].to_pylist() == words
+
+
+def test_words_for_missing_values_are_the_same_in_npz(tmp_path):
+    np.savez(tmp_path / "data.npz", word=np.array(["NA", "x", ""]), y=np.array([0, 1, 0]))
+    assert read_table(tmp_path / "data.npz")["word"].to_pylist() == [None, "x", None]
+    assert read_table(tmp_path / "data.npz", copied=["word"])["word"].to_pylist() == ["NA", "x", ""]
 
 
 # -------------------------------------------------------------------------------------------------- what is refused
@@ -262,3 +284,51 @@ def test_zip_archives_of_another_kind_are_refused(tmp_path, place, value):
     path.write_bytes(contents)
     with pytest.raises(ValueError, match="cannot be read: "):
         read_table(path)
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.tsv", "scores.parquet"])
+def test_scores_are_read_back_before_they_are_put_in_place(tmp_path, monkeypatch, name):
+    path = tmp_path / name
+    path.write_text("former")
+    table = pa.table({"id": ["a\nb", "", None], "score": [0.1, np.nan, -np.inf], "alarm": [True, False, False]})
+    rows = parquet.read_table if name.endswith("parquet") else csv.read_csv
+    where = "pyarrow.parquet.read_table" if name.endswith("parquet") else "pyarrow.csv.read_csv"
+    for spoil in (
+        lambda found: found.slice(0, 2),
+        lambda found: found.rename_columns(["other", "score", "alarm"]),
+        lambda found: found.set_column(1, "score", pa.array([0.2, np.nan, -np.inf])),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(where, lambda *args, spoil=spoil, **options: spoil(rows(*args, **options)))
+            with pytest.raises(ValueError, match="is not written, because its rows could not be read again"):
+                write_table(path, table)
+        assert path.read_text() == "former"
+    write_table(path, table)
+    assert path.read_bytes() != b"former"
+
+
+# -------------------------------------------------------------------------------------------------------- long lines
+
+
+def test_a_header_of_more_than_a_mebibyte(tmp_path):
+    names = [f"column number {number:06}" for number in range(70_000)]
+    rows = [",".join(map(str, range(start, start + 70_000))) for start in (0, 1)]
+    path = written(tmp_path, "wide.csv", "\n".join([",".join(names), *rows]))
+    assert path.stat().st_size > 2 << 20
+    assert column_names(path) == names
+    assert read_table(path, [names[0], names[-1]]).to_pydict() == {names[0]: [0, 1], names[-1]: [69_999, 70_000]}
+
+
+def test_a_row_of_more_than_a_mebibyte(tmp_path):
+    path = written(tmp_path, "long.csv", f"text,y\n{'x' * (3 << 20)},1\nz,0\n")
+    assert read_table(path, ["y"]).to_pydict() == {"y": [1, 0]}
+
+
+def test_lines_that_are_too_long_are_refused_before_they_are_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("tpauc.cli._csv_files._LARGEST_BLOCK", 2 << 20)
+    endless = written(tmp_path, "endless.csv", "x" * (3 << 20))
+    with pytest.raises(ValueError, match=r"endless\.csv cannot be read: its first line is longer than 2 MiB"):
+        read_table(endless)
+    long = written(tmp_path, "long.csv", f"text,y\n{'x' * (5 << 20)},1\n")
+    with pytest.raises(ValueError, match=r"long\.csv cannot be read: a line of it is longer than 2 MiB, or a quote"):
+        read_table(long)

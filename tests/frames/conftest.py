@@ -6,8 +6,19 @@ from importlib.util import find_spec
 
 import pytest
 
-if not all(find_spec(package) for package in ("duckdb", "narwhals", "polars")):
-    collect_ignore_glob = ["test_*.py"]  # the extra frames is not installed
+MISSING = [package for package in ("duckdb", "narwhals", "polars", "pyarrow") if find_spec(package) is None]
+
+
+class Skipped(pytest.File):
+    """A file of tests that cannot be imported, reported as skipped."""
+
+    def collect(self):
+        pytest.skip(f"needs {', '.join(MISSING)}: the extras frames and polars", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    """Skip all files of this folder, with a reason, where the extras are not installed."""
+    return Skipped.from_parent(parent, path=module_path) if MISSING else None
 
 
 def on_duckdb(table):

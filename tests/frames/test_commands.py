@@ -1,7 +1,5 @@
-"""What the command line calls: files, standard input, progress, plain values."""
+"""What the command line calls: files on an engine, subgroups at a common threshold, passes, errors of engines."""
 
-import io
-import json
 from datetime import date
 
 import numpy as np
@@ -11,8 +9,7 @@ import pytest
 
 import tpauc
 from tpauc import frames
-from tpauc.frames import commands
-from tpauc.frames.commands import FileOptions, as_records, compare_files, evaluate_files
+from tpauc.frames.commands import FileOptions, compare_files, evaluate_files
 
 
 @pytest.fixture
@@ -24,51 +21,119 @@ def table():
     return pyarrow.table({"y": y, "a": scores[0], "b": scores[1], "day": days, "card": generator.integers(0, 50, 300)})
 
 
-def options(paths, **more):
-    return FileOptions(
-        [str(path) for path in paths], **({"label": "y", "scores": ["a", "b"], "alpha": 0.5, "beta": 0.5} | more)
-    )
+@pytest.fixture
+def path(table, tmp_path):
+    pyarrow.parquet.write_table(table, tmp_path / "scores.parquet")
+    return tmp_path / "scores.parquet"
+
+
+REGION = {"alpha": 0.5, "beta": 0.5}
+
+
+def options(*paths, **more):
+    return FileOptions([str(path) for path in paths], **({"label": "y", "scores": ["a", "b"]} | REGION | more))
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
-def test_files_give_the_values_of_tables(table, tmp_path, engine):
-    pyarrow.parquet.write_table(table, tmp_path / "scores.parquet")
-    given = options([tmp_path / "scores.parquet"], engine=engine, by=["day"], groups="card")
-    expected = frames.evaluate(table, label="y", score=["a", "b"], alpha=0.5, beta=0.5, by="day", groups="card")
-    found = evaluate_files(given)
-    assert [(one.score, one.by, one.point) for one in found] == [(one.score, one.by, one.point) for one in expected]
-    compared = compare_files(options([tmp_path / "scores.parquet"], engine=engine))
-    assert compared.difference == frames.compare(table, label="y", score=["a", "b"], alpha=0.5, beta=0.5).difference
+def test_files_give_the_values_of_tables(table, path, engine):
+    expected = frames.evaluate(table, label="y", score=["a", "b"], **REGION, groups="card")
+    found = evaluate_files(options(path, engine=engine, groups="card"))
+    assert [one.subgroups for one in found] == [None, None]
+    assert [(one.all_rows.score, one.all_rows.point) for one in found] == [(one.score, one.point) for one in expected]
+    assert [one.all_rows.interval.estimate for one in found] == [one.interval.estimate for one in expected]
+    compared = compare_files(options(path, engine=engine))
+    y = table["y"].to_numpy()
+    assert compared.comparison.difference == frames.compare(table, label="y", score=["a", "b"], **REGION).difference
+    assert (compared.n_positive, compared.n_negative) == (y.sum(), (~y).sum())
 
 
-def test_records_are_plain(table):
-    found = frames.evaluate(table, label="y", score="a", alpha=0.5, beta=0.5, by="day", groups="card")
-    records = as_records(found)
-    assert json.loads(json.dumps(records)) == records
-    assert [record["by"] for record in records] == [{"day": "2026-01-01"}, {"day": "2026-01-02"}]
-    assert records[0]["tpauc"] == found[0].interval.estimate
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_subgroups_are_those_of_the_library_at_the_threshold_of_all_rows(table, path, engine):
+    found = evaluate_files(options(path, engine=engine, by="day"))
+    y, day = table["y"].to_numpy(), np.array(table["day"].to_pylist())
+    for one in found:
+        score = table[one.all_rows.score].to_numpy()
+        expected = tpauc.evaluate_by(y, score, day, **REGION, method="delong")
+        assert one.subgroups.threshold == expected.threshold
+        for here, there in zip(one.subgroups.subgroups, expected.subgroups, strict=True):
+            assert (here.name, here.n_positive, here.n_negative) == (there.name, there.n_positive, there.n_negative)
+            assert (here.tpr, here.fpr) == (there.tpr, there.fpr)
+            assert here.tpauc.estimate == there.tpauc.estimate
+        gap, wanted = one.subgroups.largest_gap, expected.largest_gap
+        assert (gap.better, gap.worse, gap.difference) == (wanted.better, wanted.worse, wanted.difference)
 
 
-def test_standard_input_is_csv(table):
-    lines = "y,a\n" + "".join(
-        f"{int(y)},{a}\n" for y, a in zip(table["y"].to_pylist(), table["a"].to_pylist(), strict=True)
-    )
-    (found,) = evaluate_files(options(["-"], scores=["a"]), stdin=io.BytesIO(lines.encode()))
-    expected = tpauc.tpauc_score(table["y"].to_numpy(), table["a"].to_numpy(), alpha=0.5, beta=0.5)
-    assert found.interval.estimate == expected
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_a_subgroup_without_a_class_is_listed_with_the_reason(table, tmp_path, engine):
+    y = table["y"].to_numpy()
+    site = np.where(y, "ill", np.where(np.arange(300) < 150, "north", "south")).astype(object)
+    site[y & (np.arange(300) < 200)] = "north"
+    pyarrow.parquet.write_table(table.append_column("site", [list(site)]), tmp_path / "x.parquet")
+    (found,) = evaluate_files(options(tmp_path / "x.parquet", engine=engine, by="site", scores=["a"]))
+    parts = {part.name: part for part in found.subgroups.subgroups}
+    assert parts["north"].reason == ""
+    assert parts["ill"].tpauc is None
+    assert parts["ill"].fpr is None
+    assert "none of the 0 negative" in parts["ill"].reason
+    assert "none of the 0 positive" in parts["south"].reason
+    assert found.subgroups.largest_gap is None
 
 
-def test_long_evaluations_say_how_far_they_are(table, tmp_path, monkeypatch):
-    pyarrow.parquet.write_table(table, tmp_path / "scores.parquet")
-    given, said = options([tmp_path / "scores.parquet"]), []
-    evaluate_files(given, say=said.append)
-    assert said == []
-    monkeypatch.setattr(commands, "_SILENT_SECONDS", -1.0)
-    evaluate_files(given, say=said.append)
-    assert [line.partition(" done")[0] for line in said] == ["pass 1", "pass 2"]
-    assert "left" in said[0]
+def test_rows_without_a_subgroup_are_an_error(table, tmp_path):
+    site = ["north"] * 298 + [None, None]
+    pyarrow.parquet.write_table(table.append_column("site", [site]), tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="by='site' has no value in 2 of 300 rows"):
+        evaluate_files(options(tmp_path / "x.parquet", by="site"))
 
 
-def test_subgroups_are_not_compared(tmp_path):
+def test_a_column_of_very_many_subgroups_is_refused(tmp_path):
+    y = np.arange(3000) % 2
+    pyarrow.parquet.write_table(pyarrow.table({"y": y, "a": 1.0 * y, "id": np.arange(3000)}), tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="by='id' has more than 100 values"):
+        evaluate_files(options(tmp_path / "x.parquet", scores=["a"], by="id"))
+
+
+LABELS = {
+    "text": (["no", "yes"], "yes"),
+    "whole numbers": ([2, 7], "7"),
+    "numbers": ([2.0, 7.5], "7.5"),
+    "booleans": ([False, True], "true"),
+}
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("kind", LABELS)
+def test_the_positive_label_is_typed_as_text(table, tmp_path, kind, engine):
+    values, typed = LABELS[kind]
+    y = table["y"].to_numpy().astype(int)
+    labels = pyarrow.array([values[one] for one in y])
+    pyarrow.parquet.write_table(table.set_column(0, "y", labels), tmp_path / "x.parquet")
+    (found,) = evaluate_files(options(tmp_path / "x.parquet", scores=["a"], positive=typed, engine=engine))
+    assert found.all_rows.interval.estimate == tpauc.tpauc_score(y, table["a"].to_numpy(), **REGION)
+
+
+@pytest.mark.parametrize("kind", ["whole numbers", "numbers", "booleans"])
+def test_a_positive_label_of_another_type_is_an_error(table, tmp_path, kind):
+    values, _ = LABELS[kind]
+    labels = pyarrow.array([values[int(one)] for one in table["y"].to_pylist()])
+    pyarrow.parquet.write_table(table.set_column(0, "y", labels), tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match=r"pos_label must be a value of label='y'.*got 'ill'"):
+        evaluate_files(options(tmp_path / "x.parquet", positive="ill"))
+
+
+def test_passes_are_told_of(path):
+    told = []
+    evaluate_files(options(path), after_pass=lambda number, seconds: told.append((number, seconds >= 0.0)))
+    assert told == [(1, True), (2, True)]
+
+
+def test_an_error_of_the_engine_is_one_line(tmp_path):
+    (tmp_path / "x.csv").write_text("y,a,b\n1,1,1\n0\n" * 5)
+    with pytest.raises(ValueError, match=r"^duckdb: ") as error:
+        evaluate_files(options(tmp_path / "x.csv"))
+    assert "\n" not in str(error.value)
+
+
+def test_subgroups_are_not_compared(path):
     with pytest.raises(ValueError, match="by cannot be combined with a comparison"):
-        compare_files(options([tmp_path], by=["day"]))
+        compare_files(options(path, by="day"))

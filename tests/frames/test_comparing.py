@@ -6,15 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from large_sample_reference import comparison_by_pairs
+from numpy_values import assert_same_comparison
 from scored_samples import SHARE, samples
-from tpauc import frames
+from tpauc import compare_tpauc, frames
 from tpauc.frames import _counting
-
-
-def assert_equal(found, expected):
-    for name in ("difference", "low", "high", "p_value"):
-        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=0, abs=1e-12), name
 
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -31,7 +26,7 @@ def test_comparisons_equal_numpy(on_embedded, monkeypatch, sample, alpha, beta, 
     second = second + shift * y  # perfect and reversed models as well
     table = on_embedded(pyarrow.table({"y": y, "s": first, "t": second}))
     found = frames.compare(table, label="y", score=("s", "t"), alpha=alpha, beta=beta)
-    assert_equal(found, comparison_by_pairs(y, first, second, alpha=alpha, beta=beta))
+    assert_same_comparison(found, compare_tpauc(y, first, second, alpha=alpha, beta=beta, method="delong"))
 
 
 def test_the_two_zeros_are_equal(on_embedded):
@@ -41,7 +36,7 @@ def test_the_two_zeros_are_equal(on_embedded):
     second = np.where(np.arange(40) % 4, 0.0, -0.0) + np.where(np.arange(40) > 30, 0.5, 0.0)
     table = on_embedded(pyarrow.table({"y": y, "s": first, "t": second}))
     found = frames.compare(table, label="y", score=("s", "t"), alpha=0.9, beta=0.8)
-    assert_equal(found, comparison_by_pairs(y, first, second, alpha=0.9, beta=0.8))
+    assert_same_comparison(found, compare_tpauc(y, first, second, alpha=0.9, beta=0.8, method="delong"))
 
 
 def test_comparisons_on_spark(spark):
@@ -52,7 +47,7 @@ def test_comparisons_on_spark(spark):
     second = first + generator.normal(size=300)
     table = spark.createDataFrame(pyarrow.table({"y": y, "s": first, "t": second}))
     found = frames.compare(table, label="y", score=("s", "t"), alpha=0.5, beta=0.5)
-    assert_equal(found, comparison_by_pairs(y, first, second, alpha=0.5, beta=0.5))
+    assert_same_comparison(found, compare_tpauc(y, first, second, alpha=0.5, beta=0.5, method="delong"))
 
 
 @pytest.mark.parametrize("score", ["s", ["s"], ["s", "s", "s"]])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import reference
 import tpauc
-from large_sample_reference import interval_by_pairs
+from numpy_values import assert_same_interval, assert_same_point
 from scored_samples import SHARE, samples
 from tpauc import frames
 from tpauc.frames import _counting, _inside
@@ -32,11 +32,9 @@ def as_table(y, scores, **more):
 
 def assert_equals_numpy(found, y, scores, alpha, beta):
     assert found.interval.estimate == tpauc.tpauc_score(y, scores, alpha=alpha, beta=beta)
-    expected = interval_by_pairs(y, scores, alpha=alpha, beta=beta)
-    assert found.interval.low == pytest.approx(expected.low, rel=0, abs=1e-12)
-    assert found.interval.high == pytest.approx(expected.high, rel=0, abs=1e-12)
-    point = tpauc.operating_point(y, scores, alpha=alpha, beta=beta)
-    assert vars(found.point) == {name: getattr(point, name) for name in vars(found.point)}
+    expected = tpauc.tpauc_interval(y, scores, alpha=alpha, beta=beta, method="delong")
+    assert_same_interval(found.interval, expected)
+    assert_same_point(found.point, tpauc.operating_point(y, scores, alpha=alpha, beta=beta))
     assert (found.n_positive, found.n_negative, found.error) == (np.sum(y), np.sum(~np.asarray(y)), 0.0)
 
 
@@ -111,6 +109,16 @@ def test_perfect_reversed_and_useless_scores(on_embedded, shift, alpha, beta):
     scores = scores + shift * y
     (found,) = frames.evaluate(on_embedded(as_table(y, scores)), label="y", score="s", alpha=alpha, beta=beta)
     assert_equals_numpy(found, y, scores, alpha, beta)
+
+
+@pytest.mark.parametrize("shift", [0.0, 2.5])
+def test_sums_of_powers_in_a_full_cell_are_exact(on_embedded, shift):
+    generator = np.random.default_rng(0)
+    y = generator.random(490_000) < 0.5  # almost as many as a cell may hold
+    scores = 0.5 + 1e-9 * np.round(generator.normal(size=y.size) + shift * y, 5)
+    table = on_embedded(as_table(y, scores))
+    (found,) = frames.evaluate(table, label="y", score="s", alpha=1.0, beta=1.0)
+    assert_equals_numpy(found, y, scores, 1.0, 1.0)
 
 
 def test_one_way_and_whole_areas(on_embedded):

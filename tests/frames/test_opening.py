@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 import tpauc
+from numpy_values import assert_same_point
 from tpauc import frames
 from tpauc.frames.opening import find_files
 
@@ -59,7 +60,7 @@ def test_files_are_read_by_polars_and_spark(folder, arrays, kind, request):
             request.getfixturevalue("spark")
         table = frames.open_files(folder / kind, **COLUMNS, engine=engine)
         (found,) = frames.evaluate(table, label="y", score="s", **REGION)
-        assert vars(found.point) == {name: getattr(expected, name) for name in vars(found.point)}
+        assert_same_point(found.point, expected)
 
 
 def test_settings_of_duckdb_hold(folder):
@@ -94,6 +95,17 @@ def test_text_among_the_scores_of_csv_is_counted(tmp_path, engine):
     path.write_text("y,s\n1,0.9\n0,high\n1,\n0,low\n1,inf\n")
     table = frames.open_files(path, **COLUMNS, engine=engine)
     with pytest.raises(ValueError, match="score='s' must be finite, found 1 null and 2 NaN and 1 infinite values"):
+        frames.auc_score(table, label="y", score="s")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_integers_of_csv_that_would_become_equal_are_counted(tmp_path, engine):
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "y,s\n1,9007199254740993\n0, -9007199254740992\n1,9007199254740991\n0,9007199254740994.0\n1,1e300\n"
+    )
+    table = frames.open_files(path, **COLUMNS, engine=engine)
+    with pytest.raises(ValueError, match="score='s' must be finite, found 2 NaN values"):
         frames.auc_score(table, label="y", score="s")
 
 

@@ -390,6 +390,29 @@ def test_boxes_hold_after_steps_that_would_leave_them(form):
     assert any(seen[1::2])
 
 
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda parts: pickle.loads(pickle.dumps(parts))])
+def test_a_copied_optimizer_projects_the_copied_loss(again):
+    x, labels = problem()
+    model, loss = linear_model(), make("exponential")
+    parts = (model, loss, descent_ascent(model, loss, lr=0.1, dual_lr=1e3))
+    notes = []
+    for model, loss, optimizer in (again(again(parts)), parts):
+        optimizer.register_step_post_hook(lambda *_: notes.append(1))
+        for _ in range(2):
+            step(optimizer, model, loss, x, labels)
+    assert_bit_equal(again(parts)[1].state_dict(), loss.state_dict())
+    assert len(notes) == 4
+    copied = again(parts)
+    before = copy.deepcopy(loss.state_dict())
+    step(copied[2], *copied[:2], x, labels)
+    ends = make("exponential")
+    place(ends, 1e9, 1e9)
+    ends.project()
+    for variables, end in ((copied[1].a, ends.a), (copied[1].b, ends.b)):
+        assert ((variables >= 0) & (variables <= end)).all()
+    assert_bit_equal(loss.state_dict(), before)
+
+
 # -------------------------------------------------------------------------------------------------------------- start
 
 

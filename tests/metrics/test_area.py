@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 import reference
-from tpauc.metrics.area import auc_score, opauc_score, tpauc_score, tpr_dependent_opauc
+from tpauc.metrics.area import auc_score, opauc_score, partial_auc_score, tpauc_score, tpr_dependent_opauc
+from tpauc.region import Region
 
 TIES = ["half", "optimistic", "pessimistic"]
 RULE = st.sampled_from(TIES)
@@ -55,6 +56,49 @@ def test_tpauc_equals_the_plain_loops(sample, alpha, beta, ties):
     assert_same(tpauc_score(*sample, alpha=alpha, beta=beta, ties=ties), expected)
     area = tpauc_score(*sample, alpha=alpha, beta=beta, ties=ties, normalize=False)
     assert_same(area, expected * alpha * beta)
+
+
+@given(sample=samples(), region=st.lists(st.integers(0, 10), min_size=4, max_size=4), ties=RULE)
+@settings(deadline=None, max_examples=100)
+def test_a_rectangle_equals_the_plain_loops(sample, region, ties):
+    (min_alpha, alpha), (min_beta, beta) = (sorted(tenth / 10 for tenth in side) for side in (region[:2], region[2:]))
+    assume(min_alpha < alpha and min_beta < beta)
+    region = Region(alpha, beta, min_alpha, min_beta)
+    expected = reference.partial_auc(*sample, alpha, beta, min_alpha, min_beta, ties)
+    assert_same(partial_auc_score(*sample, region=region, ties=ties), expected)
+    assert_same(partial_auc_score(*sample, region=region, ties=ties, normalize=False), expected * region.area)
+    weight = np.ones(sample[0].size)
+    assert_same(partial_auc_score(*sample, region=region, ties=ties, sample_weight=weight), expected)
+
+
+def test_a_rectangle_with_weights_that_it_cuts():
+    y, score, weight = [1, 1, 1, 0, 0], [3.0, 2.0, 1.0, 2.5, 0.5], [0.5, 0.5, 1.0, 0.5, 0.5]
+    # By weight from the hardest on: positives 1.0 (1), 2.0 (0.5), 3.0 (0.5); of them 0.5 to 1.75 counts.
+    region = Region(alpha=0.875, beta=0.5, min_alpha=0.25)
+    assert_same(partial_auc_score(y, score, region=region, sample_weight=weight), 0.25 / 1.25)
+
+
+def test_partial_areas_are_rectangles():
+    rng = np.random.default_rng(0)
+    y = np.arange(500) < 150
+    score = rng.normal(size=500).round(1) + y
+    assert partial_auc_score(y, score, region=Region(0.3, 0.2)) == tpauc_score(y, score, alpha=0.3, beta=0.2)
+    assert partial_auc_score(y, score, region=Region(1, 0.2, 0, 0.1)) == opauc_score(y, score, beta=0.2, min_fpr=0.1)
+    assert partial_auc_score(y, score, region=Region(1, 1)) == auc_score(y, score)
+    # Reversed: swapping the classes and the sign of the scores swaps alpha with beta and keeps all pairs.
+    region, mirrored = Region(0.7, 0.3, 0.2, 0.1), Region(0.3, 0.7, 0.1, 0.2)
+    assert partial_auc_score(y, score, region=region) == partial_auc_score(~y, -score, region=mirrored)
+    # Four rectangles make up the whole.
+    parts = [Region(a, b, a - 0.5, b - 0.5) for a in (0.5, 1) for b in (0.5, 1)]
+    areas = [partial_auc_score(y, score, region=part, normalize=False) for part in parts]
+    assert_same(sum(areas), auc_score(y, score))
+
+
+def test_partial_auc_score_takes_a_region():
+    with pytest.raises(TypeError, match=r"region must be a tpauc\.Region, got \(0\.3, 0\.2\)"):
+        partial_auc_score(Y, SCORE, region=(0.3, 0.2))
+    with pytest.raises(ValueError, match=r"no positive lies between miss rates of 0\.3 and 0\.4"):
+        partial_auc_score(Y, SCORE, region=Region(0.4, 1, min_alpha=0.3))
 
 
 @given(sample=samples(), beta=SHARE, part=st.integers(0, 7), ties=RULE)
@@ -585,7 +629,8 @@ def test_a_region_that_selects_nobody_says_how_many_are_needed():
         tpr_dependent_opauc(Y, SCORE, alpha=0.2, beta=0.5)
     with pytest.raises(ValueError, match=r"alpha=0\.2 selects none of the 4 positive"):
         tpauc_score(Y, SCORE, alpha=0.2, beta=0.5, sample_weight=np.ones(8))
-    with pytest.raises(ValueError, match=r"no negative lies between min_fpr=0\.3 and beta=0\.4: .* only 4 negatives"):
+    between = r"no negative lies between false positive rates of 0\.3 and 0\.4: there are only 4 negatives"
+    with pytest.raises(ValueError, match=between):
         opauc_score(Y, SCORE, min_fpr=0.3, beta=0.4)
 
 

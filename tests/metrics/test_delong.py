@@ -294,7 +294,18 @@ def test_weights_of_one_have_the_influences_of_rows(rows, region):
     found = weighted_influences(y, s, np.ones(y.size), region)
     np.testing.assert_allclose(found.influence, row_influences(y, s, region), rtol=1e-10, atol=1e-14)
     for side, share in ((y, region.alpha), (~y, region.beta)):
-        assert units_inside(found.inside[side], None, True) == reference.hard_count(int(side.sum()), share)
+        ones = np.ones(np.count_nonzero(side))
+        assert units_inside(found.inside[side], ones, None, True) == reference.hard_count(int(side.sum()), share)
+
+
+def test_the_order_of_tied_rows_does_not_change_the_number_of_groups_inside():
+    y, groups = np.arange(40) % 2 == 0, np.arange(40) // 4
+    scores = np.where(y, 3.0, 1.0)
+    order = np.argsort(groups % 3, kind="stable")
+    options = {"alpha": 0.3, "beta": 0.3, "method": "delong"}
+    found = tpauc_interval(y, scores, groups=groups, **options)
+    assert tpauc_interval(y[order], scores[order], groups=groups[order], **options) == found
+    assert 4 <= found.hard_positives <= 6  # 6 of 20 rows, which ten groups of two share
 
 
 def test_weighted_influence_is_the_derivative_by_the_weight_of_a_row():

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tpauc
-from large_sample_reference import interval_by_pairs
 from scored_samples import SHARE, samples
 from tpauc.metrics.histogram import Histogram, bin_numbers, lowest_score
 
@@ -34,7 +33,7 @@ def test_bounds_and_limits_contain_the_exact_ones(sample, alpha, beta, bins, sca
     bounds, exact = found.bounds(**region), tpauc.tpauc_score(y, scores, **region)
     assert bounds.low <= exact <= bounds.high
     assert abs(bounds.estimate - exact) <= bounds.error
-    limits, interval = found.interval(**region), interval_by_pairs(y, scores, **region)
+    limits, interval = found.interval(**region), tpauc.tpauc_interval(y, scores, **region, method="delong")
     assert limits.low <= interval.low + 1e-12
     assert interval.high <= limits.high + 1e-12
 
@@ -55,7 +54,7 @@ def test_fine_bins_give_the_exact_interval():
     y = rng.random(1000) < 0.3
     scores = np.round(rng.normal(size=1000) + y, 1)  # no two scores share a bin
     found = histogram_of(y, scores, 65536).interval(alpha=0.5, beta=0.5)
-    exact = interval_by_pairs(y, scores, alpha=0.5, beta=0.5)
+    exact = tpauc.tpauc_interval(y, scores, alpha=0.5, beta=0.5, method="delong")
     assert found.estimate == pytest.approx(exact.estimate, abs=0.05)
     assert found.low < exact.low < exact.high < found.high
 
@@ -79,18 +78,33 @@ def test_a_saved_histogram_is_read_back(tmp_path, suffix):
     assert Histogram.load(tmp_path / f"day{suffix}") == saved
 
 
-BROKEN = {
-    "a.json": b"{}",
-    "b.json": b"not json",
-    "c.json": json.dumps(
-        {"format": "tpauc histogram 1", "bins": 3, "bin": [5], "positives": [1], "negatives": [1]}
-    ).encode(),
-    "d.json": json.dumps(
-        {"format": "tpauc histogram 1", "bins": 3, "bin": [1], "positives": [-1], "negatives": [1]}
-    ).encode(),
-    "e.json": json.dumps({"format": "another"}).encode(),
-    "f.parquet": b"not parquet",
+WHOLE = {"format": "tpauc histogram 1", "bins": 3, "bin": [0, 1], "positives": [1, 0], "negatives": [1, 2]}
+CHANGES = [
+    {"bin": [0, 5]},
+    {"bin": [-1, 1]},
+    {"bin": [1, 1]},
+    {"bin": [0, 1, 2]},
+    {"positives": [-1, 0]},
+    {"positives": [0.5, 0]},
+    {"negatives": ["1", "2"]},
+    {"negatives": [None, 2]},
+    {"negatives": [[1], [2]]},
+    {"bins": "3"},
+    {"bins": 0},
+    {"format": "another"},
+]
+BROKEN = {f"changed-{place}.json": json.dumps(WHOLE | change).encode() for place, change in enumerate(CHANGES)} | {
+    "empty.json": b"{}",
+    "list.json": b"[]",
+    "text.json": b"not json",
+    "bytes.json": bytes(range(256)),
+    "text.parquet": b"not parquet",
 }
+
+
+def test_the_file_that_the_broken_ones_are_made_from_is_whole(tmp_path):
+    (tmp_path / "whole.json").write_text(json.dumps(WHOLE))
+    assert Histogram.load(tmp_path / "whole.json") == Histogram.from_counts([1, 0, 0], [1, 2, 0])
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -6,6 +6,7 @@ a rate counted over so many repetitions. Seeds are fixed, so each gives the same
 """
 
 import math
+import re
 from dataclasses import FrozenInstanceError
 from itertools import pairwise
 
@@ -18,7 +19,7 @@ from scored_samples import SEED, SHARE, assert_rate, binormal, binormal_tpauc, s
 from tpauc.metrics import _bootstrap as resampling
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.comparison import compare_tpauc
-from tpauc.metrics.intervals import IntervalOptions, tpauc_interval
+from tpauc.metrics.intervals import Interval, IntervalOptions, tpauc_interval
 from tpauc.metrics.operating_points import operating_point
 from tpauc.region import Region
 
@@ -323,3 +324,33 @@ def test_results_cannot_be_changed():
     for result, field in ((interval_of(), "low"), (comparison_of(), "p_value"), (point_of(), "threshold")):
         with pytest.raises(FrozenInstanceError):
             setattr(result, field, 0.0)
+
+
+# ---------------------------------------------------------------------------------------------------- few hard examples
+
+
+@pytest.mark.parametrize(("n_positive", "hard", "least"), [(4, 1, "44 %"), (10, 3, "85 %"), (14, 4, "89 %")])
+def test_an_interval_from_few_hard_examples_says_so(n_positive, hard, least):
+    y, s = binormal(np.random.default_rng(0), n_positive, 100, 1.5, 1.0)
+    found = tpauc_interval(y, s, **CORNER, random_state=0)
+    assert (found.hard_positives, found.hard_negatives) == (hard, 30)
+    expected = f"selects {hard} positives and 30 negatives; with fewer than 5 of either .* as little as {least}"
+    assert re.search(expected, found.caution)
+    assert found.caution in repr(found)
+    mirrored = tpauc_interval(~y, -s, **CORNER, random_state=0)
+    assert f"selects 30 positives and {hard} negatives" in mirrored.caution
+
+
+def test_an_interval_from_enough_hard_examples_has_no_caution():
+    y, s = binormal(np.random.default_rng(0), 17, 100, 1.5, 1.0)
+    found = tpauc_interval(y, s, **CORNER, random_state=0)
+    assert (found.hard_positives, found.caution) == (5, "")
+    assert repr(found) == f"Interval(estimate={found.estimate!r}, low={found.low!r}, high={found.high!r})"
+    assert Interval(0.5, 0.4, 0.6, "exact").caution == ""  # of a rate, which has no hard examples
+
+
+def test_groups_count_as_hard_examples_rather_than_their_rows():
+    y, s = binormal(np.random.default_rng(0), 40, 400, 1.5, 1.0)
+    assert tpauc_interval(y, s, **CORNER, random_state=0).caution == ""
+    groups = np.where(y, np.arange(440) % 4, np.arange(440))
+    assert "selects 3 positives" in tpauc_interval(y, s, **CORNER, groups=groups, random_state=0).caution

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, t
 
 from scored_samples import SEED, SHARE, binormal, samples
-from tpauc.metrics._rate_limits import METHODS
+from tpauc.metrics._rate_limits import METHODS, effective_sizes, rows_by_class
 from tpauc.metrics.operating_points import operating_point
 from tpauc.metrics.rates import RateInterval, fpr_at_tpr, tpr_at_fpr
 
@@ -147,6 +147,24 @@ def test_groups_of_one_row_are_no_groups(sample, share):
     y, s = sample
     assert tpr_at_fpr(y, s, fpr=share, groups=np.arange(y.size)) == tpr_at_fpr(y, s, fpr=share)
     assert fpr_at_tpr(y, s, tpr=share, groups=np.arange(y.size)) == fpr_at_tpr(y, s, tpr=share)
+
+
+def test_rows_count_less_if_few_groups_decide():
+    """Two of 20 groups of positives hold all that are missed: their size by the formulas, with plain loops."""
+    groups = np.concatenate((np.repeat(np.arange(20), 10), np.repeat(np.arange(20, 60), 10)))
+    y = np.arange(600) < 200
+    s = np.concatenate((np.full(200, 1.0), np.linspace(-3.0, 0.0, 400)))
+    s[:15] = -9.0  # below every negative, so that the curve is flat and the negatives have no influence
+    found = effective_sizes(*rows_by_class(y, s, groups, None, None), np.array([0.5]), 0.025)[0]
+    d = [((x > 0) - 185 / 200) / 200 for x in s[:200]]
+    z2 = [sum(d[10 * g : 10 * g + 10]) ** 2 for g in range(20)] + [0.0] * 40
+    effect = sum(z2) / sum(value**2 for value in d)
+    mean = sum(z2) / 60
+    freedom = 2 * sum(z2) ** 2 / sum((value - mean) ** 2 for value in z2)
+    assert effect > 5
+    assert 1 < freedom < 5
+    shrink = min(t.isf(0.025, n - 1) / t.isf(0.025, freedom) for n in (200, 400)) ** 2
+    np.testing.assert_allclose(found, [200 / effect * shrink, 400 / effect * shrink], rtol=1e-12)
 
 
 def test_rows_repeated_within_their_group_say_nothing_new():

@@ -15,16 +15,14 @@ import reference
 from processes import run_in_processes
 from tpauc._validation import check_class_counts
 from tpauc.metrics.area import tpauc_score
+from tpauc.metrics.histogram import Histogram
 from tpauc.metrics.torchmetric import (
     TwoWayPartialAUC,
     _check_finite,
-    _check_pair_count,
     _histogram,
-    _mean_over_binned_pairs,
     _widest_float,
     two_way_partial_auc,
 )
-from tpauc.region import Region
 
 TIES = ["half", "optimistic", "pessimistic"]
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -210,16 +208,27 @@ def test_without_any_update_there_is_the_error_and_no_warning(bins):
 def test_checks_let_pass_what_is_right():
     _check_finite(torch.tensor([1.0, -1e38]), "scores")
     check_class_counts(1, 1, "labels")
-    assert _check_pair_count(2**31, 2**31) == 2**62
 
 
-def test_more_pairs_than_can_be_counted_are_refused():
-    counts = torch.tensor([2**32])
-    with pytest.raises(ValueError, match=r"4294967296 positives and 4294967296 negatives .* 2\*\*63 pairs"):
-        _mean_over_binned_pairs(counts, counts, Region(1.0, 1.0))
-    value, bound = _mean_over_binned_pairs(counts // 2, counts // 4, Region(1.0, 1.0))
-    assert value.item() == 0.5
-    assert bound.item() == pytest.approx(0.5)
+def test_more_pairs_than_64_bits_hold_are_counted():
+    metric = TwoWayPartialAUC(1.0, 1.0, bins=1)
+    metric.update(torch.tensor([0.5, 0.5]), torch.tensor([0, 1]))
+    metric.positive_counts, metric.negative_counts = torch.tensor([2**40]), torch.tensor([2**40])
+    assert metric.compute().item() == 0.5
+    assert metric.error_bound == pytest.approx(0.5)
+
+
+def test_bins_are_counted_where_the_scores_are(monkeypatch):
+    metric = TwoWayPartialAUC(0.5, 0.5, bins=100)
+    with monkeypatch.context() as patched:
+        for name in ("cpu", "numpy", "tolist"):
+            patched.setattr(torch.Tensor, name, lambda self: pytest.fail("the scores left their device"))
+        metric.update(torch.linspace(-2.0, 3.0, 50), torch.arange(50) % 2)
+    expected = Histogram(100)
+    expected.update(np.arange(50) % 2, torch.linspace(-2.0, 3.0, 50).numpy())
+    assert metric.histogram == expected
+    bounds = expected.bounds(alpha=0.5, beta=0.5)
+    assert (metric.compute().item(), metric.error_bound) == (bounds.estimate, bounds.error)
 
 
 # ------------------------------------------------------------------------------------------------------ accumulation

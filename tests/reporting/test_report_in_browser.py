@@ -139,9 +139,20 @@ def test_the_table_shows_the_library_s_values(opened):
             assert cell.locator(".estimate").inner_text() == f"{value:.4f}"
             assert cell.locator(".interval").inner_text() == f"{interval.low:.4f} \N{EN DASH} {interval.high:.4f}"
             assert cell.bounding_box()["height"] > 20
+
+
+def test_the_thresholds_are_shown_with_their_rates_and_marked_as_picked_here(opened):
+    y, scores = data()
+    rows = opened.page.locator("#thresholds tbody tr").all()
+    for row, (name, s) in zip(rows, scores.items(), strict=True):
+        assert row.locator("th").inner_text().strip() == name
         point = operating_point(y, s, **REGION)
-        assert row.locator('td[data-label="TPR"]').inner_text() == f"{point.tpr:.4f}"
-        assert row.locator('td[data-label="FPR"]').inner_text() == f"{point.fpr:.4f}"
+        for label, rate in (("TPR", "tpr"), ("FPR", "fpr"), ("Precision", "precision"), ("Alarm rate", "alarm_rate")):
+            cell, found = row.locator(f'td[data-label="{label}"]'), point.intervals[rate]
+            assert cell.locator(".estimate").inner_text() == f"{100 * found.estimate:.1f}%"
+            limits = f"{100 * found.low:.1f}% \N{EN DASH} {100 * found.high:.1f}%"
+            assert cell.locator(".interval").inner_text() == limits
+        assert row.locator('td[data-label="Picked"]').inner_text() == "on these rows"
         assert row.locator('td[data-label="In region"]').inner_text() == ("yes" if point.feasible else "no")
 
 

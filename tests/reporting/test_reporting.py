@@ -16,7 +16,7 @@ from tpauc.metrics import intervals
 from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
 from tpauc.metrics.comparison import compare_tpauc
 from tpauc.metrics.intervals import tpauc_interval
-from tpauc.metrics.operating_points import operating_point
+from tpauc.metrics.operating_points import evaluate_threshold, operating_point
 from tpauc.region import Region
 from tpauc.reporting import page, report
 from tpauc.reporting.curves import MAX_POINTS, roc_vertices
@@ -25,6 +25,7 @@ from tpauc.reporting.figures import (
     check_named_scores,
     is_drawable,
     roc_panels,
+    score_text,
     training_panels,
 )
 from tpauc.reporting.page import check_page_path
@@ -183,18 +184,90 @@ def write(tmp_path, **changes):
 def test_tables_hold_the_library_s_values(tmp_path):
     y, scores = two_models()
     page = Page(write(tmp_path))
-    _, *rows = page.tables["models"]
+    (_, *rows), (_, *thresholds) = page.tables["models"], page.tables["thresholds"]
     assert len(rows) == len(scores)
-    for row, s in zip(rows, scores.values(), strict=True):
+    for row, picked, s in zip(rows, thresholds, scores.values(), strict=True):
         point = operating_point(y, s, **REGION)
         assert float(row["TPAUC"]) == tpauc_score(y, s, **REGION)
         assert float(row["OPAUC"]) == opauc_score(y, s, beta=REGION["beta"])
         assert float(row["AUC"]) == auc_score(y, s)
-        assert [float(row[key]) for key in ("Threshold", "TPR", "FPR")] == [point.threshold, point.tpr, point.fpr]
+        shown = [float(picked[key]) for key in ("Threshold", "TPR", "FPR", "Precision", "Alarm rate")]
+        assert shown == [point.threshold, point.tpr, point.fpr, point.precision, point.alarm_rate]
     versus = compare_tpauc(y, scores["better"], scores["plain"], **REGION, **FAST, random_state=0)
     _, row = page.tables["comparisons"]
     assert (float(row["Difference"]), float(row["p-value"])) == (versus.difference, versus.p_value)
     assert versus.difference > 0
+
+
+NOTE = "A threshold picked on these rows is picked on the rows it is judged by"
+
+
+def test_a_threshold_picked_on_the_rows_it_is_judged_by_is_marked(tmp_path):
+    y, scores = two_models()
+    given = {name: evaluate_threshold(y, s, 0.5, **REGION) for name, s in scores.items()}
+    text = " ".join(write(tmp_path).split())
+    assert NOTE in text
+    assert "This threshold was picked on the rows it is judged by." in text
+    text = " ".join(write(tmp_path, operating_points=given).split())
+    assert NOTE not in text
+    assert "This threshold was picked" not in text
+    assert text.count("<span>beforehand</span>") == 2
+    _, *rows = Page(text).tables["thresholds"]
+    for row, point in zip(rows, given.values(), strict=True):
+        assert (float(row["Threshold"]), float(row["TPR"]), float(row["FPR"])) == (0.5, point.tpr, point.fpr)
+    text = " ".join(write(tmp_path, operating_points={"plain": given["plain"]}).split())
+    assert NOTE in text
+    assert text.count("<span>beforehand</span>") == text.count("<span>on these rows</span>") == 1
+
+
+def test_the_lead_states_the_threshold_that_was_given_first(tmp_path):
+    """It is in use, whichever model has the highest TPAUC."""
+    y, scores = two_models()
+    given = evaluate_threshold(y, scores["plain"], 0.5, **REGION)
+    text = " ".join(write(tmp_path, operating_points={"plain": given}).split())
+    assert f"At the threshold {score_text(0.5)} plain finds {100 * given.tpr:.1f}% of the positives" in text
+    best = operating_point(y, scores["better"], **REGION)
+    assert f" it finds {100 * best.tpr:.1f}% of the positives" in " ".join(write(tmp_path).split())
+
+
+@pytest.mark.parametrize(
+    ("second", "verdict"),
+    [
+        (lambda y, s: s["better"], "better (p "),
+        (lambda y, s: s["plain"] + 0.0, "no significant difference (p = 1.000)"),
+    ],
+)
+def test_the_comparison_is_told_in_words(tmp_path, second, verdict):
+    y, scores = two_models()
+    text = " ".join(write(tmp_path, scores={"plain": scores["plain"], "other": second(y, scores)}).split())
+    assert f"other: {verdict}" in text
+
+
+def test_a_guarantee_is_stated(tmp_path):
+    y, scores = two_models()
+    promised = operating_point(y, scores["plain"], **REGION, guarantee=0.9)
+    text = " ".join(write(tmp_path, operating_points={"plain": promised}).split())
+    assert "For plain the FPR on new rows keeps to the region with probability 90%" in text
+
+
+def test_a_threshold_without_alarms_has_no_precision(tmp_path):
+    y, scores = two_models()
+    silent = evaluate_threshold(y, scores["plain"], np.inf, **REGION)
+    page = Page(write(tmp_path, operating_points={"plain": silent}))
+    assert page.tables["thresholds"][1]["Precision"] == "nan"
+    assert "none" in [text.strip() for text in page.texts]
+
+
+def test_groups_widen_the_intervals(tmp_path):
+    y, scores = two_models()
+    twice = {name: np.repeat(s, 4) for name, s in scores.items()}
+    groups = np.repeat(np.arange(y.size), 4)
+    options = {"y_true": np.repeat(y, 4), "scores": twice, "intervals": "delong"}
+    alone, together = (Page(write(tmp_path, **options, groups=found)).texts for found in (None, groups))
+    interval = tpauc_interval(options["y_true"], twice["plain"], **REGION, method="delong", groups=groups)
+    shown = f"{interval.low:.4f} \N{EN DASH} {interval.high:.4f}"
+    assert shown in together
+    assert shown not in alone
 
 
 def test_intervals_are_the_library_s_to_the_shown_digits(tmp_path):
@@ -259,7 +332,7 @@ def test_user_text_is_escaped_everywhere(tmp_path):
 def test_one_model_has_no_comparison_and_history_takes_its_name(tmp_path):
     _, scores = two_models()
     page = Page(write(tmp_path, scores={"only": scores["better"]}, history=HISTORY))
-    assert set(page.tables) == {"models"}
+    assert set(page.tables) == {"models", "thresholds"}
     # Two ROC panels and four of training.
     assert [name for name, _ in page.paths] == ["only"] * 6
 
@@ -370,6 +443,15 @@ Y, SCORES = [1, 0, 1, 0], [0.9, 0.1, 0.4, 0.5]
         ({"history": []}, ValueError, "history of 'm' must hold at least one epoch"),
         ({"history": {"run": {"epoch": 1}}}, TypeError, "history of 'run' must be a list"),
         ({"history": {"": [{"epoch": 1}]}}, ValueError, "the name of a run in history must not be empty"),
+        ({"operating_points": [1]}, TypeError, "operating_points must be a mapping from names of models, got list"),
+        ({"operating_points": {"x": 1}}, ValueError, "operating_points has the model 'x', which has no scores"),
+        (
+            {"operating_points": {"m": 0.5}},
+            TypeError,
+            r"operating_points\['m'\] must be an OperatingPoint, .* got float",
+        ),
+        ({"groups": [1, 1, 1, 1]}, ValueError, "groups must hold at least 2 groups with a positive row"),
+        ({"groups": [1, 2]}, ValueError, "y_true and groups must have equal length"),
         ({"out": "report"}, ValueError, "out must be the name of a file that ends in .html, got 'report'"),
         ({"out": "scores.csv"}, ValueError, "out must be the name of a file that ends in .html"),
     ],
@@ -396,8 +478,12 @@ def test_unwritable_places(tmp_path, monkeypatch):
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(IsADirectoryError, match="is a folder"):
         check_page_path(tmp_path / "folder.html")
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(PermissionError, match="is not writable"):
+
+    def refuse(**_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with pytest.raises(PermissionError, match="is not writable: Permission denied"):
         check_page_path(tmp_path / "report.html")
 
 

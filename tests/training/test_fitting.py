@@ -6,6 +6,8 @@ import math
 import os
 import random
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -161,20 +163,73 @@ def test_the_best_model_is_kept_and_the_files_say_so(tmp_path):
     assert not list((tmp_path / "run").glob("*.tmp"))
 
 
-def test_of_equally_good_models_the_first_is_kept():
+def test_of_equally_good_models_the_one_with_the_lowest_loss_is_kept():
     data = (torch.tensor([[3.0], [2.0], [1.0], [0.0]]), torch.tensor([1, 1, 0, 0]))
     model = nn.Linear(1, 1)
     nn.init.ones_(model.weight)
     config = settings(epochs=3, batch_size=4, ratio=(1, 1))
     result = fit(model, data, data, SquareAUCLoss(), config)
     assert [row["tpauc"] for row in result.history] == [1.0, 1.0, 1.0]
-    assert result.best_epoch == 1
+    losses = [row["loss"] for row in result.history]
+    assert result.best_epoch == 1 + losses.index(min(losses)) > 1
+
+
+def train_outside_the_region(out, **options):
+    """Train on data whose hardest positive is below and whose hardest negative is above all else: TPAUC stays 0."""
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.arange(300) % 3 == 0
+    inputs = torch.randn(300, 2, generator=generator) + 1.5 * labels[:, None]
+    inputs[0], inputs[1] = -9.0, 9.0
+    model = nn.Linear(2, 1)
+    with torch.no_grad():
+        model.weight.copy_(torch.tensor([[1.0, -1.0]]))
+        model.bias.zero_()
+    config = settings(alpha=0.015, beta=0.0075, lr=0.05, ratio=(1, 2), out=out, **options)
+    return fit(model, (inputs, labels), (inputs, labels), SquareAUCLoss(), config)
+
+
+def test_where_no_epoch_reaches_the_region_the_best_auc_is_kept(tmp_path, capsys):
+    result = train_outside_the_region(tmp_path, epochs=5, progress=True)
+    assert {row["tpauc"] for row in result.history} == {0.0}
+    keys = [(row["opauc"], row["auc"]) for row in result.history]
+    assert result.best_epoch == 1 + keys.index(max(keys)) > 1
+    assert load_checkpoint(result.folder.best)["epoch"] == result.best_epoch
+    assert f"(region not reached; best by OPAUC and AUC: epoch {result.best_epoch})" in capsys.readouterr().err
+
+
+def test_a_resumed_run_outside_the_region_keeps_the_same_epoch(tmp_path):
+    straight = train_outside_the_region(tmp_path / "straight", epochs=5)
+    train_outside_the_region(tmp_path / "resumed", epochs=3)
+    resumed = train_outside_the_region(tmp_path / "resumed", epochs=5)
+    assert resumed.best_epoch == straight.best_epoch > 3
+    assert torch.equal(weights(resumed.model), weights(straight.model))
 
 
 def test_without_validation_the_last_model_is_kept():
     result = fit(network(), TRAIN, None, SquareAUCLoss(), settings())
     assert (result.best_epoch, result.best, result.folder, result.ended) == (None, None, None, "epochs")
     assert set(result.history[0]) == {"epoch", "step", "loss", "lr", "seconds"}
+
+
+def test_threads_give_what_one_gives():
+    """Dropout draws from torch's global generator, which the threads share."""
+    start = threading.Barrier(2)
+
+    def trained(together):
+        inputs, labels = TRAIN
+        model = nn.Sequential(nn.Dropout(0.5), nn.Linear(inputs.shape[1], 1))
+        with torch.no_grad():
+            model[1].weight.fill_(0.1)
+            model[1].bias.zero_()
+        if together:
+            start.wait(timeout=60)
+        fit(model, (inputs, labels), None, SquareAUCLoss(), settings(epochs=3))
+        return model[1].weight.detach().clone()
+
+    alone = trained(together=False)
+    with ThreadPoolExecutor(2) as pool:
+        for found in pool.map(trained, [True, True]):
+            assert torch.equal(found, alone)
 
 
 def test_the_callers_random_numbers_are_left_alone():

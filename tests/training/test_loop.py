@@ -1,5 +1,6 @@
 """What the training loop does at the end of an epoch, and when something goes wrong: NaN, signals, a kill."""
 
+import functools
 import os
 import random
 import signal
@@ -44,7 +45,18 @@ KILLS = 10
 def test_patience():
     result = train(lr=1e-9, patience=2, epochs=10)
     assert result.ended == "patience"
-    assert len(result.history) == result.best_epoch + 2
+    areas = [(row["tpauc"], row["opauc"], row["auc"]) for row in result.history]
+    assert len(areas) == 1 + areas.index(max(areas)) + 2
+
+
+def test_a_lower_training_loss_does_not_use_up_patience():
+    data = (torch.tensor([[3.0], [2.0], [1.0], [0.0]]), torch.tensor([1, 1, 0, 0]))
+    model = nn.Linear(1, 1)
+    nn.init.ones_(model.weight)
+    result = fit(model, data, data, SquareAUCLoss(), settings(epochs=9, patience=3, batch_size=4, ratio=(1, 1)))
+    losses = [row["loss"] for row in result.history]
+    assert losses == sorted(losses, reverse=True)
+    assert (result.ended, len(losses), result.best_epoch) == ("patience", 4, 4)
 
 
 def test_time_limit_and_more_time(tmp_path):
@@ -230,6 +242,7 @@ def test_layers_that_are_skipped_at_random_have_no_gradient_at_times():
 def test_a_signal_saves_and_raises_and_the_run_goes_on_bit_equal(tmp_path, capsys, number):
     calls = []
 
+    @functools.wraps(jitter)
     def signalled(inputs, generator):
         calls.append(0)
         if len(calls) == STEPS + 2:

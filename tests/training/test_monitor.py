@@ -173,7 +173,7 @@ def test_a_bar_with_the_time_left_on_a_terminal(monkeypatch):
     line.step(1, 5, 10, 0.5, steps_left=25, steps_done=5)
     expected = "epoch 1/3 [##########----------] 5/10  loss 0.5  0:00:50 left"
     assert screen.getvalue() == "\r\x1b[K" + expected
-    line.epoch(ROW, 1, 20, 10)
+    line.epoch(ROW, ROW, 20, 10)
     line.close()
     assert "\r\x1b[Kepoch 1/3  loss 0.25  TPAUC 0.5  OPAUC 0.75  AUC 0.875  (best: epoch 1)" in screen.getvalue()
     assert screen.getvalue().endswith("\r\x1b[K")
@@ -194,7 +194,7 @@ def test_plain_lines_elsewhere_at_most_one_per_second(monkeypatch):
     for epoch in range(1, 10):
         clock.now += 0.3
         line.step(epoch, 5, 10, 0.5, steps_left=1, steps_done=1)
-        line.epoch({**ROW, "epoch": epoch}, 1, 10 * (9 - epoch), 10 * epoch)
+        line.epoch({**ROW, "epoch": epoch}, ROW, 10 * (9 - epoch), 10 * epoch)
     line.close()
     lines = file.getvalue().splitlines()
     assert [text.split()[1] for text in lines] == ["1/9", "5/9", "9/9"]

@@ -1,7 +1,9 @@
 """A run that is resumed is bit-equal to one that was not interrupted; what does not fit is refused."""
 
+import functools
 import random
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss
 from tpauc.losses.weighting import Polynomial
 from tpauc.training import CheckpointError, TrainingInterrupted, fit, load_checkpoint, save_checkpoint
 from tpauc.training._state import preserved_random_state, random_state, seed_all, set_random_state
-from training_runs import Interrupting, Pairs, assert_bit_equal, network, numbers_of, problem, settings, train
+from training_runs import Interrupting, Pairs, assert_bit_equal, jitter, network, numbers_of, problem, settings, train
 
 # ------------------------------------------------------------------------------------------------------------ bit-equal
 
@@ -68,13 +70,18 @@ def test_random_numbers_of_a_data_set_go_on_as_well(tmp_path):
     training_data, validation = problem()
     data = Pairs(training_data, labelled=True, noisy=True)
     config = {name: settings(out=tmp_path / name, epochs=1, batch_size=110) for name in ("straight", "halting")}
-    fit(network(), data, validation, SquareAUCLoss(), config["straight"])
+    fit(network(), data, validation, SquareAUCLoss(), config["straight"], transform=unchanged)
     with pytest.raises(TrainingInterrupted):
         fit(network(), data, validation, SquareAUCLoss(), config["halting"], transform=_signal_only)
-    fit(network(), data, validation, SquareAUCLoss(), config["halting"])
+    fit(network(), data, validation, SquareAUCLoss(), config["halting"], transform=unchanged)
     assert_bit_equal(numbers_of(tmp_path / "halting"), numbers_of(tmp_path / "straight"))
 
 
+def unchanged(inputs, generator):
+    return inputs
+
+
+@functools.wraps(unchanged)
 def _signal_only(inputs, generator):
     signal.raise_signal(signal.SIGTERM)
     return inputs
@@ -173,12 +180,87 @@ def test_another_model_other_data_another_loss(tmp_path):
         fit(network(), training_data, validation_data, SquareAUCLoss(), settings(out=tmp_path, warmup_epochs=1))
 
 
+def test_other_features_with_equal_labels_are_refused(tmp_path):
+    (inputs, labels), (others, other_labels) = problem()
+    config, loss = settings(out=tmp_path, epochs=1), SquareAUCLoss()
+    fit(network(), (inputs, labels), (others, other_labels), loss, config)
+    before = (tmp_path / "last.ckpt").read_bytes()
+    for train_inputs, validation_inputs, message in (
+        (
+            inputs + 1e-6,
+            others,
+            r"another set of training data: 330 rows of 4 float32, .*, now 330 rows of 4 float32, ",
+        ),
+        (inputs.double(), others, "another set of training data: .*, now 330 rows of 4 float64"),
+        (inputs, others + 1e-6, "another set of validation data: .*; go on with that one, or choose another out"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit(network(), (train_inputs, labels), (validation_inputs, other_labels), loss, config)
+    assert (tmp_path / "last.ckpt").read_bytes() == before
+    fit(network(), (inputs.clone(), labels), (others, other_labels), loss, replace(config, epochs=2))
+
+
+@pytest.mark.parametrize("noisy", [True, False])
+def test_a_data_set_is_known_by_its_items(tmp_path, noisy):
+    training_data, validation = problem()
+    config, loss = settings(out=tmp_path, epochs=1), SquareAUCLoss()
+    fit(network(), Pairs(training_data, noisy=noisy), validation, loss, config)
+    fit(network(), Pairs(training_data, noisy=noisy), validation, loss, replace(config, epochs=2))
+    others = (training_data[0].flip(1), training_data[1])
+    with pytest.raises(ValueError, match="another set of training data: 330 rows of 4 float32"):
+        fit(network(), Pairs(others, noisy=noisy), validation, loss, replace(config, epochs=3))
+
+
+def half(inputs, generator):
+    return inputs / 2
+
+
+def test_another_transform_is_refused_and_one_without_a_name_is_told(tmp_path):
+    config, loss = settings(out=tmp_path, epochs=1), SquareAUCLoss()
+    fit(network(), *problem(), loss, config, transform=half)
+    with pytest.raises(ValueError, match="another transform: half, now None"):
+        fit(network(), *problem(), loss, replace(config, epochs=2))
+    with pytest.warns(UserWarning, match=r"cannot be verified .* begun with: transform; functions are known by"):
+        fit(network(), *problem(), loss, replace(config, epochs=2), transform=lambda inputs, generator: inputs / 2)
+
+
+def test_a_loss_with_a_function_without_a_name_is_told(tmp_path):
+    config = settings(out=tmp_path, epochs=1)
+    fit(network(), *problem(), TPAUCLoss(lambda t: t), config)
+    with pytest.warns(UserWarning, match="cannot be verified .* begun with: loss;"):
+        fit(network(), *problem(), TPAUCLoss(lambda t: t * t), replace(config, epochs=2))
+
+
+def test_a_data_set_that_reads_differently_each_time_is_told(tmp_path):
+    class Odd(Pairs):
+        random = np.random.default_rng(0)
+
+        def __getitem__(self, row):
+            value, label = super().__getitem__(row)
+            return value + self.random.normal(), label
+
+    training_data, validation = problem()
+    config, loss = settings(out=tmp_path, epochs=1), SquareAUCLoss()
+    fit(network(), Odd(training_data), validation, loss, config)
+    with pytest.warns(UserWarning, match="cannot be verified .* begun with: set of training data;"):
+        fit(network(), Odd(training_data), validation, loss, replace(config, epochs=2))
+
+
+def test_a_checkpoint_from_before_fingerprints_goes_on_with_a_warning(tmp_path):
+    train(out=tmp_path, epochs=1)
+    state = load_checkpoint(tmp_path / "last.ckpt")
+    del state["begun with"]
+    save_checkpoint(tmp_path / "last.ckpt", state)
+    with pytest.warns(UserWarning, match="cannot be verified .* set of training data, set of validation data, trans"):
+        train(out=tmp_path, epochs=2)
+
+
 def test_other_frozen_parameters(tmp_path):
     train(out=tmp_path, epochs=1)
     model = network()
     model[0].requires_grad_(False)
     with pytest.raises(CheckpointError, match=r"last\.ckpt does not fit the parameters that are trained: .*group"):
-        fit(model, *problem(), TPAUCLoss(Polynomial(3.0)), settings(out=tmp_path, epochs=2))
+        fit(model, *problem(), TPAUCLoss(Polynomial(3.0)), settings(out=tmp_path, epochs=2), transform=jitter)
 
 
 def test_a_run_goes_on_with_another_kind_of_device(tmp_path):

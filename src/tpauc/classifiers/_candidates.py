@@ -152,7 +152,7 @@ class CandidatesByFolds:
         rows, scaler = self.scaling.scaled(data)
         candidates = self.trainer.train(rows, random)
         values = _tpauc_of_candidates(by_candidate, data, region)
-        best = int(np.argmax(values))
+        best = _best_candidate(by_candidate, values, data, region)
         return Fitted(
             scaler,
             candidates[best].score,
@@ -200,13 +200,24 @@ class SingleTraining:
         if self.held_out is not None:
             test_region = nonempty_region(region, test.positive, test.weight, stacklevel=4)
             values = _tpauc_of_candidates(by_candidate, test, test_region)
-            best, listed = int(np.argmax(values)), _listed(candidates, values)
+            best = _best_candidate(by_candidate, values, test, test_region)
+            listed = _listed(candidates, values)
         chosen, scores = candidates[best], by_candidate[best]
         return Fitted(scaler, chosen.score, str(chosen), listed, scores, test.positive, test.weight, test.weight)
 
 
 def _tpauc_of_candidates(by_candidate: list[Array], data: TrainingData, region: Region) -> list[float]:
     return [area_in_region(data.positive, scores, region, weight=data.weight) for scores in by_candidate]
+
+
+def _best_candidate(by_candidate: list[Array], values: list[float], data: TrainingData, region: Region) -> int:
+    """Return which candidate has the highest TPAUC; of equal ones, OPAUC, then AUC decide, then the least training."""
+    best = np.flatnonzero(values == np.max(values))
+    for wider in (Region(1.0, region.beta), Region(1.0, 1.0)):
+        if best.size > 1:
+            areas = np.array(_tpauc_of_candidates([by_candidate[place] for place in best], data, wider))
+            best = best[areas == areas.max()]
+    return int(best[0])
 
 
 def _listed(candidates: list[Candidate], values: list[float]) -> list[dict[str, Any]]:

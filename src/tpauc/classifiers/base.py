@@ -28,9 +28,6 @@ from tpauc.region import Region
 Array = npt.NDArray[Any]
 
 
-_REPEATED_ROWS = 1_000_000  # most that weights are turned into
-
-
 class TrainingData(NamedTuple):
     """What a classifier is fitted to."""
 
@@ -118,6 +115,10 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return whether `fit` divides the rows, so that groups matter."""
         return True
 
+    def _calibrates(self) -> bool:
+        """Return whether `predict_proba` is fitted to rows that were not trained on."""
+        return self.calibrate
+
     # --------------------------------------------------------------------------------------------------------- fit
 
     def _start_fit(
@@ -186,12 +187,11 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         calibration_weight : array of shape (n,), optional
             The same times the number of rows that each row stands for, if the rows are a sample.
         """
-        times = slice(None) if weight is None else _repetition(weight)
-        self.operating_point_ = operating_point_in_region(positive[times], scores[times], region)
+        self.operating_point_ = operating_point_in_region(positive, scores, region, weight=weight)
         threshold = self.operating_point_.threshold
         # If no finite threshold keeps the false alarms in bounds, only scores above all scores seen are positive.
         self.threshold_ = threshold if np.isfinite(threshold) else float(np.nextafter(scores.max(), np.inf))
-        if self.calibrate:
+        if self._calibrates():
             self.calibrator_ = LogisticRegression(C=1e6).fit(scores[:, None], positive, calibration_weight)
 
     def set_threshold(self, threshold: Any) -> Any:
@@ -267,13 +267,3 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def _repetition(weight: Array) -> npt.NDArray[np.intp]:
-    """Return row numbers, each repeated by its weight, for a function without weights.
-
-    Exact for whole weights with a sum of up to a million; others are rounded to so many rows.
-    """
-    if not stands_for_rows(weight) or weight.sum() > _REPEATED_ROWS:
-        weight = np.maximum(1.0, np.rint(weight * (_REPEATED_ROWS / weight.sum())))
-    return np.repeat(np.arange(weight.size), weight.astype(np.intp))

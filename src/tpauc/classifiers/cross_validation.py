@@ -98,7 +98,7 @@ def feasible_folds(n_folds: int, positive: BoolArray, region: Region) -> int:
     _check_two_folds(n_negative, region.beta, "beta", "negative")
     return next(
         k
-        for k in range(n_folds, 1, -1)
+        for k in range(min(n_folds, n_positive, n_negative), 1, -1)
         if hard_mass(n_positive // k, region.alpha) > 0 and hard_mass(n_negative // k, region.beta) > 0
     )
 

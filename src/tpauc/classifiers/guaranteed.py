@@ -8,7 +8,6 @@ does not hold for another one.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -28,9 +27,9 @@ from tpauc._validation import (
     check_moderate_weight,
     check_not_masked,
     check_number,
-    check_pos_label,
 )
 from tpauc.classifiers._input import checked_labels, generator_of, naming
+from tpauc.classifiers.base import positive_class
 from tpauc.metrics.operating_points import operating_point
 from tpauc.metrics.thresholds import MAX_TPR, MIN_FPR
 from tpauc.region import Region
@@ -165,7 +164,7 @@ class GuaranteedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEst
         labels = checked_labels(y, n_rows)
         with naming("y"):
             classes = _two_classes(labels)
-        positive = self._positive_class(classes)
+        positive = classes[positive_class(classes, self.pos_label, stacklevel=3)]
         if fit_params.get("sample_weight") is not None:
             check_moderate_weight(fit_params["sample_weight"], labels == positive)
         codes = None if groups is None else check_groups(groups, labels == positive)
@@ -222,22 +221,6 @@ class GuaranteedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEst
                 "a model of its own"
             )
         return share
-
-    def _positive_class(self, classes: Array) -> Any:
-        """Return the positive class of two, with a warning where it is only a guess."""
-        if self.pos_label is not None:
-            check_pos_label(self.pos_label)
-            if self.pos_label not in classes.tolist():
-                raise ValueError(f"pos_label={self.pos_label!r} is not among the labels of y, {classes.tolist()}")
-            return classes[classes.tolist().index(self.pos_label)]
-        if classes.tolist() not in ([0, 1], [-1, 1]):
-            first, second = classes.tolist()
-            warnings.warn(
-                f"the labels are {first!r} and {second!r}, and {second!r} is taken as the positive class; "
-                f"give pos_label={second!r} or pos_label={first!r} to choose",
-                stacklevel=3,
-            )
-        return classes[1]
 
     def _drop_fitted(self) -> None:
         """Delete the attributes of an earlier `fit`: a failed fit leaves no model."""

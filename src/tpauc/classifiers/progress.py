@@ -8,6 +8,7 @@ A training reports what it is doing to whoever asked for it, through pipelines a
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -91,13 +92,37 @@ def steps(what: str, items: Iterable[Item], total: int) -> Iterator[Item]:
             listener.callback(Progress(what, done, total, (now - start) / done * (total - done)))
 
 
-def limited_threads(n_features: int) -> AbstractContextManager[Any]:
+def limited_threads(n_features: int) -> AbstractContextManager[None]:
     """Return a context in which BLAS has one thread if tables have few features.
 
     The products of a linear model are then bound by memory, and threads of BLAS wait by spinning, which takes the cores
-    from other work (`benchmarks/threads.py`).
+    from other work (`benchmarks/threads.py`). The number belongs to the whole process: of trainings in several threads
+    the first one sets it, and the last one puts back what was there before.
     """
-    limits: AbstractContextManager[Any] = (
-        threadpool_limits(1, user_api="blas") if n_features < _FEATURES_WORTH_THREADS else nullcontext()
-    )
-    return limits
+    return _ONE_BLAS_THREAD.held() if n_features < _FEATURES_WORTH_THREADS else nullcontext()
+
+
+class _OneBlasThread:
+    """Limits BLAS to one thread as long as anybody holds it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._limits: Any = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        with self._lock:
+            self._holders += 1
+            if self._holders == 1:
+                self._limits = threadpool_limits(1, user_api="blas")
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holders -= 1
+                if self._holders == 0:
+                    self._limits.restore_original_limits()
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()

@@ -1,20 +1,23 @@
 """CSV and TSV files, read by pyarrow, with what pyarrow lacks.
 
 This adds semicolons as separators; blank lines as rows of a single column; line breaks inside quotes, and errors for
-quotes that are never closed; columns copied as they are written; errors that name the column.
+quotes that are never closed; columns copied as they are written; errors that name the column; lines of up to 64 MiB,
+and for longer ones an error before they are in memory.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_Read = TypeVar("_Read")
+_USUAL_BLOCK, _LARGEST_BLOCK = 1 << 20, 1 << 26  # bytes that are parsed at a time: a line must fit in
 
 
 class Wanted(NamedTuple):
@@ -31,9 +34,22 @@ def text_names(path: Path) -> list[str]:
     """Return the names of the columns in a text file."""
     from pyarrow import csv
 
-    with csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=_separator(path))) as reader:
-        names: list[str] = reader.schema.names
-        return names
+    options = csv.ParseOptions(delimiter=_separator(path))
+
+    def names(block: int) -> list[str]:
+        with csv.open_csv(path, csv.ReadOptions(block_size=block), options) as reader:
+            found: list[str] = reader.schema.names
+            return found
+
+    return _in_larger_blocks(_block_for_header(path), names)
+
+
+def missing_words() -> list[str]:
+    """Return the texts that mean a missing value: the empty text, NA, NaN, null, ..."""
+    from pyarrow import csv
+
+    words: list[str] = csv.ConvertOptions().null_values
+    return words
 
 
 def read_text(path: Path, wanted: Wanted) -> pa.Table:
@@ -72,26 +88,83 @@ def read_text(path: Path, wanted: Wanted) -> pa.Table:
     return table
 
 
+def read_again(contents: memoryview, separator: str, schema: pa.Schema) -> pa.Table:
+    """Return the table in a file that pyarrow wrote, with the floats and booleans of ``schema``, all else as bytes."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    kept = {field.name: field.type for field in schema}
+    types = {
+        name: kind if pa.types.is_floating(kind) or pa.types.is_boolean(kind) else pa.binary()
+        for name, kind in kept.items()
+    }
+    block = min(max(_USUAL_BLOCK, len(contents)), _LARGEST_BLOCK)
+    return csv.read_csv(
+        pa.BufferReader(pa.py_buffer(contents)),
+        csv.ReadOptions(block_size=block),
+        csv.ParseOptions(delimiter=separator, newlines_in_values=True, ignore_empty_lines=len(kept) > 1),
+        csv.ConvertOptions(column_types=types),
+    )
+
+
 def _parsed(path: Path, names: Sequence[str], convert: Any) -> pa.Table:
     import pyarrow as pa
     from pyarrow import csv
 
     # In a single column a blank line is a missing value; without it the rows would not match the lines of the file.
     alone = len(names) == 1
-    start = csv.ReadOptions(skip_rows=_blank_lines_above(path) if alone else 0)
+    above = _blank_lines_above(path) if alone else 0
     options = {"delimiter": _separator(path), "ignore_empty_lines": not alone}
-    try:
+
+    def parse(block: int) -> pa.Table:
+        start = csv.ReadOptions(skip_rows=above, block_size=block)
         try:
-            table = csv.read_csv(path, start, csv.ParseOptions(**options), convert)
+            return csv.read_csv(path, start, csv.ParseOptions(**options), convert)
         except pa.ArrowInvalid as error:
             if "conversion error" in str(error):
                 raise
             # The fast parser takes line breaks inside quotes for broken rows.
-            table = csv.read_csv(path, start, csv.ParseOptions(**options, newlines_in_values=True), convert)
+            return csv.read_csv(path, start, csv.ParseOptions(**options, newlines_in_values=True), convert)
+
+    try:
+        table = _in_larger_blocks(_block_for_header(path), parse)
     except pa.ArrowInvalid as error:
         reason = re.sub(r"In CSV column #(\d+)", lambda found: f"column {names[int(found[1])]!r}", str(error))
         raise ValueError(reason) from error
     return table.slice(0, table.num_rows - 1) if alone and _ends_blank(path) else table
+
+
+def _in_larger_blocks(first: int, read: Callable[[int], _Read]) -> _Read:
+    """Read with blocks of the size ``first``; if a line does not fit into one, with the largest ones."""
+    import pyarrow as pa
+
+    for block in dict.fromkeys((first, _LARGEST_BLOCK)):
+        try:
+            return read(block)
+        except pa.ArrowInvalid as error:
+            if "straddl" not in str(error):
+                raise
+    raise ValueError(
+        f"a line of it is longer than {_LARGEST_BLOCK >> 20} MiB, or a quote is never closed; "
+        "save it as Parquet if such lines are meant"
+    )
+
+
+def _block_for_header(path: Path) -> int:
+    """Return a size of blocks into which the header fits."""
+    length = 0
+    with open(path, "rb") as file:
+        while piece := file.read(_USUAL_BLOCK):
+            end = (piece if length else piece.lstrip(b"\r\n")).find(b"\n")
+            length += len(piece)
+            if end >= 0 or len(piece) < _USUAL_BLOCK:
+                break
+            if length >= _LARGEST_BLOCK:
+                raise ValueError(
+                    f"its first line is longer than {_LARGEST_BLOCK >> 20} MiB; a table has a line for the names of "
+                    "its columns and one per row"
+                )
+    return max(_USUAL_BLOCK, 2 * length) if length > _USUAL_BLOCK else _USUAL_BLOCK
 
 
 def _blank_lines_above(path: Path) -> int:

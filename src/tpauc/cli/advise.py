@@ -12,7 +12,21 @@ from tpauc.cli._text import Document, aligned, region_line, show, with_interval
 from tpauc.cli.errors import progress
 from tpauc.cli.features import read_examples
 from tpauc.cli.fit import threads_for
-from tpauc.cli.options import AdvisedModel, Alpha, AsJson, Beta, Debug, Drop, Positive, Seed, Target, TrainingTable
+from tpauc.cli.heartbeat import training_heartbeat
+from tpauc.cli.model_choice import check_model
+from tpauc.cli.options import (
+    Alpha,
+    AsJson,
+    Beta,
+    Debug,
+    Drop,
+    Groups,
+    Model,
+    Positive,
+    Seed,
+    Target,
+    TrainingTable,
+)
 
 
 def advise(
@@ -21,8 +35,9 @@ def advise(
     alpha: Alpha,
     beta: Beta,
     positive: Positive = None,
-    model: Annotated[AdvisedModel, typer.Option(help="What to train.")] = "linear",
+    model: Annotated[Model, typer.Option(help="What to train.")] = "linear",
     drop: Drop = None,
+    groups: Groups = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     repeats: Annotated[int, typer.Option(min=1, help="How often it is done, with new folds.")] = 2,
     seed: Seed = 0,
@@ -35,14 +50,11 @@ def advise(
     compared on the rows held out. Copies of a row share a fold. Nothing is written.
     """
     import_extra("sklearn", "cli")
-    if model == "lightgbm":
-        import_extra("lightgbm", "lightgbm")
-    elif model == "mlp":
-        import_extra("torch", "torch")
+    check_model(model)
     from tpauc.classifiers import advice
 
-    columns, examples = read_examples(data, target, positive, drop or ())
-    with threads_for(examples.frame.size):
+    columns, examples = read_examples(data, target, positive, drop or (), groups)
+    with threads_for(examples.frame.size), training_heartbeat("cross-validation"):
         found = advice.advise(
             examples.frame,
             examples.labels.positive,
@@ -51,6 +63,7 @@ def advise(
             model=model,
             n_folds=folds,
             n_repeats=repeats,
+            groups=examples.groups,
             preprocessing=columns.preprocessing(),
             random_state=seed,
             progress=progress,

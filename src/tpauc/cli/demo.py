@@ -65,7 +65,9 @@ def demo(
     region: Document = {"alpha": REGION.alpha, "beta": REGION.beta}
     values = {method: [area_in_region(y, s[method], REGION) for y, s in splits] for method in METHODS}
     title = f"Digit {DIGIT} against the rest, linear model, one of {n_splits} splits"
-    report(splits[0].labels, splits[0].scores, out=page, title=title, **region)
+    # On the page the shaded corner is the region; a model must not have the same name.
+    shown = {"for the region" if name == "region" else name: values for name, values in splits[0].scores.items()}
+    report(splits[0].labels, shown, out=page, title=title, **region)
     document = {
         "digit": DIGIT,
         **region,

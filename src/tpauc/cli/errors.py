@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 import traceback
 import warnings
@@ -111,6 +112,31 @@ def check_distinct_options(columns: Sequence[str], options: str) -> None:
     """Raise if options that each need their own column name the same column."""
     if twice := [name for name in dict.fromkeys(columns) if columns.count(name) > 1]:
         raise UsageError(f"{options} must name different columns, got {listed(twice)} more than once")
+
+
+def check_columns(wanted: Sequence[str], found: Sequence[str], where: object) -> None:
+    """Raise if the table called ``where`` lacks a column that was asked for, with a guess at what was meant.
+
+    Examples
+    --------
+    >>> check_columns(["fruad"], ["amount", "fraud"], "data.csv")
+    Traceback (most recent call last):
+    ...
+    tpauc.cli.errors.UsageError: data.csv has no column 'fruad'; did you mean 'fraud'? Its columns are 'amount', 'fraud'
+    """
+    missing = [name for name in wanted if name not in found]
+    if not missing:
+        return
+    spelled = {name.casefold(): name for name in reversed(found)}
+    close = (difflib.get_close_matches(name.casefold(), list(spelled), n=1) for name in missing)
+    guesses = list(dict.fromkeys(spelled[name] for names in close for name in names))
+    # The list is not cut before a column that may be meant.
+    most = max([10, *(found.index(name) + 1 for name in guesses)])
+    guess = f"did you mean {listed(guesses)}? Its" if guesses else "its"
+    raise UsageError(
+        f"{where} has no column{'s' if len(missing) > 1 else ''} {listed(missing)}; {guess} columns are "
+        f"{listed(found, most)}"
+    )
 
 
 def listed(values: Sequence[object], most: int = 10) -> str:

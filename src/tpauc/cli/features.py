@@ -3,8 +3,11 @@
 * Numbers (integers, floats, decimals): a missing value becomes the median of the training rows, and an additional
   feature marks it as missing.
 * Categories (text, booleans, pandas' categories): one feature per value; "missing" is a value too. All values beyond
-  the 100 most frequent ones of the training rows share one feature, and so do values that the training rows do not
-  have. If the training rows have at most 100 values, all features of the column are 0 for a new value.
+  the most frequent ones of the training rows share one feature, and so do values that the training rows do not have.
+  There are at most 100 features per column, and fewer in tables with more than five columns of text, which share 500,
+  but at least 10 per column. If the training rows have no more values than that, all features of the column are 0 for a
+  new value.
+* Dates, times and durations are left out, and so are columns without any value.
 
 The kind of a column is decided once, on the training table. Other tables are read accordingly (`read_features`): in a
 column of text ``007`` is the text "007", in a column of booleans 0 and 1 are false and true, and in a column of numbers
@@ -22,15 +25,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tpauc._validation import BoolArray, FloatArray, import_extra
-from tpauc.cli.errors import listed
-from tpauc.cli.labels import Labels, labels_of
-from tpauc.cli.table_io import check_columns, column_names, read_table
+from tpauc.cli.errors import check_columns, check_distinct_options, listed
+from tpauc.cli.labels import Labels, groups_of, labels_of
+from tpauc.cli.table_io import column_names, is_text, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 MOST_CATEGORIES = 100
+# Of all columns of text together. A linear model of 500 features takes a second on a thousand rows, a million rows of
+# them take 4 GB. A column keeps its ten most frequent values in any case: with fewer it would say little.
+_MOST_OF_ALL_COLUMNS = 500
+_FEWEST_CATEGORIES = 10
 _MISSING = "(missing)"
 
 
@@ -44,7 +51,7 @@ class FeatureColumns:
     >>> table = pa.table({"age": [31, None], "town": ["Ulm", "Bonn"], "empty": pa.nulls(2), "ill": [0, 1]})
     >>> columns = FeatureColumns.of(table, leave_out=["ill"])
     >>> columns
-    FeatureColumns(numbers=('age',), texts=('town',), flags=(), without_values=('empty',))
+    FeatureColumns(numbers=('age',), texts=('town',), flags=(), without_values=('empty',), times=())
     >>> columns.frame(table)
         age  town
     0  31.0   Ulm
@@ -55,11 +62,12 @@ class FeatureColumns:
     texts: tuple[str, ...]
     flags: tuple[str, ...]
     without_values: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, table: pa.Table, *, leave_out: Collection[str]) -> FeatureColumns:
-        """Return the columns of a training table by kind; columns without any value are not used."""
-        kinds: dict[str, list[str]] = {"numbers": [], "texts": [], "flags": [], "without_values": []}
+        """Return the columns of a training table by kind; columns without any value, and of times, are not used."""
+        kinds: dict[str, list[str]] = {"numbers": [], "texts": [], "flags": [], "without_values": [], "times": []}
         for name in table.column_names:
             if name not in leave_out:
                 kinds[_kind(table[name], name)].append(name)
@@ -77,6 +85,16 @@ class FeatureColumns:
     def names(self) -> tuple[str, ...]:
         """All columns that are used."""
         return self.numbers + self.categories
+
+    @property
+    def most_categories(self) -> int:
+        """How many features a column of text becomes at most.
+
+        >>> [FeatureColumns((), tuple(map(str, range(n))), ()).most_categories for n in (1, 5, 20, 80)]
+        [100, 100, 25, 10]
+        """
+        shared = _MOST_OF_ALL_COLUMNS // max(1, len(self.texts))
+        return min(MOST_CATEGORIES, max(_FEWEST_CATEGORIES, shared))
 
     def frame(self, table: pa.Table) -> pd.DataFrame:
         """Return the features of a table with the types of the training, float64 and text."""
@@ -98,7 +116,9 @@ class FeatureColumns:
         numbers = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
         categories = make_pipeline(
             SimpleImputer(strategy="constant", fill_value=_MISSING, missing_values=None),
-            OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False),
+            OneHotEncoder(
+                handle_unknown="infrequent_if_exist", max_categories=self.most_categories, sparse_output=False
+            ),
         )
         return ColumnTransformer(
             [("numbers", numbers, list(self.numbers)), ("categories", categories, list(self.categories))]
@@ -106,49 +126,59 @@ class FeatureColumns:
 
 
 class Examples(NamedTuple):
-    """Rows of a table: features, labels, and the numbers of the rows in the file."""
+    """Rows of a table: features, labels, the numbers of the rows in the file, and the group of each as text."""
 
     frame: pd.DataFrame
     labels: Labels
     rows: np.ndarray[Any, Any]
+    groups: np.ndarray[Any, Any] | None = None
 
     @classmethod
-    def of(cls, table: pa.Table, columns: FeatureColumns, target: str, positive: Any) -> Examples:
+    def of(
+        cls, table: pa.Table, columns: FeatureColumns, target: str, positive: Any, groups: str | None = None
+    ) -> Examples:
         """Return all rows of a table; ``positive`` is the positive value of the target, as in `labels_of`."""
         labels = labels_of(table[target], f"column {target!r}", positive=positive)
-        return cls(columns.frame(table), labels, np.arange(labels.positive.size))
+        group = None if groups is None else groups_of(table[groups], groups)
+        return cls(columns.frame(table), labels, np.arange(labels.positive.size), group)
 
     def subset(self, selected: BoolArray) -> Examples:
         """Return the selected rows."""
         labels = self.labels._replace(positive=self.labels.positive[selected])
-        return Examples(self.frame[selected], labels, self.rows[selected])
+        groups = None if self.groups is None else self.groups[selected]
+        return Examples(self.frame[selected], labels, self.rows[selected], groups)
 
 
 def read_examples(
-    path: Path, target: str, positive: str | None, drop: Sequence[str]
+    path: Path, target: str, positive: str | None, drop: Sequence[str], groups: str | None = None
 ) -> tuple[FeatureColumns, Examples]:
-    """Read a training table: the kinds of its columns, except ``target`` and ``drop``, and its rows."""
+    """Read a training table: the kinds of its columns, and its rows.
+
+    The columns ``target``, ``drop`` and ``groups`` are no features. Rows with equal ``groups`` belong together.
+    """
+    more = [] if groups is None else [groups]
+    check_distinct_options([target, *more], "--target and --groups")
     table = read_table(path)
     if "" in table.column_names and "" not in drop:
         raise ValueError(
             f"{path}: column {table.column_names.index('') + 1} has no name (an index that pandas wrote?); "
             "name it, or leave it out with --drop ''"
         )
-    check_columns([target, *drop], table.column_names, path)
-    columns = FeatureColumns.of(table, leave_out=[target, *drop])
-    return columns, Examples.of(table, columns, target, positive)
+    check_columns([target, *drop, *more], table.column_names, path)
+    columns = FeatureColumns.of(table, leave_out=[target, *drop, *more])
+    return columns, Examples.of(table, columns, target, positive, groups)
 
 
 def read_features(
-    path: Path, columns: FeatureColumns, *, target: str | None = None, keep: Sequence[str] = ()
+    path: Path, columns: FeatureColumns, *, more: Sequence[str] = (), keep: Sequence[str] = ()
 ) -> pa.Table:
-    """Read the columns of a model from a file, the target, and the columns to ``keep`` as the file has them."""
+    """Read the columns of a model from a file, some ``more``, and the columns to ``keep`` as the file has them."""
     found = column_names(path)
     if missing := [name for name in columns.names if name not in found]:
         raise ValueError(f"{path} lacks {len(missing)} of the columns the model was trained on: {listed(missing)}")
-    more = [*([] if target is None else [target]), *keep]
+    more = [*more, *keep]
     wanted = list(dict.fromkeys([*columns.names, *more]))
-    copied = [name for name in keep if name not in columns.names and name != target]
+    copied = [name for name in keep if name not in columns.names]
     return read_table(path, wanted, numbers=columns.numbers, flags=columns.flags, texts=columns.texts, copied=copied)
 
 
@@ -156,12 +186,14 @@ def _kind(column: pa.ChunkedArray, name: str) -> str:
     import pyarrow as pa
     from pyarrow import compute as pc
 
-    if column.null_count == len(column):
+    if pc.all(column.is_null(nan_is_null=True)).as_py():
         return "without_values"
     if pa.types.is_boolean(column.type):
         return "flags"
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if _is_text(kind):
+    if pa.types.is_temporal(kind):
+        return "times"
+    if is_text(kind):
         _check_decimal_points(column.drop_null().slice(0, 1000).to_pylist(), name)
         return "texts"
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
@@ -175,12 +207,6 @@ def _kind(column: pa.ChunkedArray, name: str) -> str:
         ends = pc.min_max(column)
         _check_exact_integers(ends["min"].as_py(), ends["max"].as_py(), name)
     return "numbers"
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return kind in (pa.string(), pa.large_string(), pa.string_view())
 
 
 def _numbers(column: pa.ChunkedArray, name: str) -> FloatArray:

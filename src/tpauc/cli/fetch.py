@@ -23,8 +23,8 @@ def fetch(
 ) -> None:
     """Download an image set: cifar10, cifar100 or tiny-imagenet.
 
-    From its official address. An interrupted download is resumed; the archive is checked against its MD5 sum, unpacked
-    into the folder and removed. An image set that is there already is left as it is.
+    From its official address. An interrupted download is resumed; the archive is checked against its SHA-256 sum,
+    unpacked into the folder and removed. An image set that is there already is left as it is.
     """
     from tpauc.paper.data import archives
 

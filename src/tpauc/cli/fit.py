@@ -1,17 +1,19 @@
-"""`tpauc fit` and `tpauc score`: from a table to a run, from a run to scores.
+"""`tpauc fit`: from a table to a run.
 
-A pipeline turns columns into numbers (`tpauc.cli.features`) and numbers into scores (`tpauc.TPAUCClassifier`). It is
-evaluated on rows that it was not trained on, beside a cross-entropy baseline that is trained in the same way.
+A pipeline turns columns into numbers (`tpauc.cli.features`) and numbers into scores (`tpauc.cli.model_choice`). It is
+evaluated on rows that it was not trained on, beside a cross-entropy baseline that is trained in the same way. Its
+threshold is picked on out-of-fold scores of the training rows, and judged on the test rows (`tpauc.cli.threshold`).
 """
 
 from __future__ import annotations
 
-import io
+import copy
+import math
 import platform
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,11 +21,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from tpauc._validation import FloatArray, check_class_sizes, import_extra
-from tpauc.cli._text import Document, difference_line, facts_line, models_table, region_line, show
-from tpauc.cli.errors import UsageError, check_distinct_options, listed, progress
+from tpauc._validation import FloatArray, check_class_sizes, check_groups, import_extra
+from tpauc.cli._documents import area_document
+from tpauc.cli._text import (
+    Document,
+    difference_line,
+    facts_line,
+    models_table,
+    percent,
+    region_line,
+    show,
+    threshold_lines,
+)
+from tpauc.cli.errors import UsageError, listed, progress
 from tpauc.cli.evaluate import Evaluator, evaluator_of
-from tpauc.cli.features import MOST_CATEGORIES, Examples, FeatureColumns, read_examples, read_features
+from tpauc.cli.features import Examples, FeatureColumns, read_examples, read_features
+from tpauc.cli.heartbeat import training_heartbeat
+from tpauc.cli.model_choice import (
+    BASELINE,
+    check_model,
+    chosen_line,
+    chosen_words,
+    divides_rows,
+    model_words,
+    new_classifier,
+)
 from tpauc.cli.options import (
     Alpha,
     AsJson,
@@ -31,6 +53,7 @@ from tpauc.cli.options import (
     Confidence,
     Debug,
     Drop,
+    Groups,
     Intervals,
     Method,
     Model,
@@ -42,14 +65,17 @@ from tpauc.cli.options import (
     TrainingTable,
     open_share,
 )
-from tpauc.cli.runs import check_run_path, load_run, save_run
-from tpauc.cli.table_io import check_table_path, write_table
+from tpauc.cli.runs import RunScores, check_run_path, save_run, score_columns
+from tpauc.cli.threshold import BY_FOLDS, judged
+from tpauc.metrics.comparison import compare_in_region
+from tpauc.metrics.summary import summarise
+from tpauc.metrics.thresholds import ThresholdRule
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BASELINE = "cross_entropy"
 _WORTH_SHARING = 1_000_000  # values in a table; a pass over fewer takes less than a millisecond
+_MISSED_SHARE = 0.2  # relative: the hold-out of a class that is off by more is a warning
 
 
 # --------------------------------------------------------------------------------------------------------------- fit
@@ -65,6 +91,7 @@ def fit(
     model: Annotated[Model, typer.Option(help="What to train.")] = "linear",
     method: Annotated[Method, typer.Option(help="What to train it on.")] = "region",
     drop: Drop = None,
+    groups: Groups = None,
     test: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Rows to evaluate on, instead of a share of DATA.")
     ] = None,
@@ -83,11 +110,13 @@ def fit(
 
     The model is trained for the region. It is evaluated with intervals on rows that were held out, beside a model
     trained in the same way on cross-entropy. Columns of text and booleans are categories, other columns numbers;
-    missing values are allowed. The run holds the model as it was evaluated, trained without the test rows, its card,
-    and the scores of the test rows.
+    missing values are allowed, dates and times are left out. The threshold for alarms is picked on out-of-fold scores
+    of the training rows; its rates are shown on the test rows, which had no part in that, and "tpauc threshold" changes
+    it. The run holds the model as it was evaluated, trained without the test rows, its card, and the scores of the test
+    rows.
     """
     evaluator = evaluator_of(alpha, beta, confidence, resamples, seed, intervals)
-    settings = FitSettings(target, positive, model, method, tuple(drop or ()), test_size, seed)
+    settings = FitSettings(target, positive, model, method, tuple(drop or ()), groups, test_size, seed)
     say = progress if as_json else typer.echo
     card = fit_table(data, test, out, settings, evaluator, overwrite=overwrite, say=say)
     show(card, _result_lines(card), as_json=as_json)
@@ -102,6 +131,7 @@ class FitSettings:
     model: str
     method: str
     drop: tuple[str, ...]
+    groups: str | None
     test_size: float
     seed: int
 
@@ -122,9 +152,8 @@ def fit_table(
     """
     import_extra("sklearn", "cli")
     import_extra("pandas", "cli")
-    if settings.model == "mlp":
-        import_extra("torch", "torch")
-    _check_other_file(
+    check_model(settings.model, settings.method)
+    check_other_file(
         test, data, "--test must be another file than DATA, or the model is evaluated on what it was trained on"
     )
     out = check_run_path(out, overwrite=overwrite)
@@ -133,10 +162,18 @@ def fit_table(
     facts = {"training": evaluator.facts(training.labels), "test": evaluator.facts(testing.labels)}
     for line in (region_line(evaluator.settings), *_data_lines(columns, training, facts)):
         say(line)
-    pipelines = _trained(columns, training, settings, evaluator)
-    scores = {method: _scores(pipeline, testing.frame) for method, pipeline in pipelines.items()}
-    progress("evaluating on the test rows")
-    positive, method = testing.labels.positive, settings.method
+    if testing.groups is not None:
+        here, there = (f"{len(_group_names(part)):,}" for part in (training, testing))
+        say(f"Rows with the same {settings.groups!r} stay together: {here} groups in training, {there} in test.")
+    if test is None:
+        _warn_of_missed_share(facts, settings.test_size)
+    names = score_columns(settings.target, settings.groups, _methods(settings.method))
+    trained = _trained(columns, training, settings, evaluator)
+    pipelines = dict(zip(names["models"], trained, strict=True))
+    tested = _scored(testing, {name: logits(pipeline, testing.frame) for name, pipeline in pipelines.items()})
+    out_of_fold = _out_of_fold(training, names["models"][0], trained[0])
+    with training_heartbeat("evaluating on the test rows"):
+        results = _results(tested, out_of_fold, trained, settings, evaluator)
     card = {
         "settings": asdict(settings) | evaluator.settings | {"data": str(data), "test": str(test) if test else None},
         "target": {
@@ -146,12 +183,11 @@ def fit_table(
         },
         "columns": {kind: list(names) for kind, names in asdict(columns).items()},
         "data": facts,
-        "chosen": {name: str(pipeline[-1].chosen_) for name, pipeline in pipelines.items()},
-        "models": evaluator.models(positive, scores),
-        "difference": None if method == BASELINE else evaluator.difference(positive, scores[method], scores[BASELINE]),
+        **results,
+        "score_columns": names,
         "versions": _versions(),
     }
-    save_run(out, pipelines[method], card, _test_scores(testing, scores), overwrite=overwrite)
+    save_run(out, trained[0], card, tested, out_of_fold, overwrite=overwrite)
     return {"run": str(out)} | card
 
 
@@ -161,21 +197,55 @@ def _training_and_test(
     """Return the kinds of the columns, the training rows and the test rows."""
     from tpauc.classifiers.folds import copies, rows_to_hold_out
 
-    columns, everything = read_examples(data, settings.target, settings.positive, settings.drop)
+    target, groups = settings.target, settings.groups
+    columns, everything = read_examples(data, target, settings.positive, settings.drop, groups)
     labels = everything.labels
     if test is not None:
-        table = read_features(test, columns, target=settings.target)
-        testing = Examples.of(table, columns, settings.target, labels.positive_value)
+        table = read_features(test, columns, more=[target] if groups is None else [target, groups])
+        testing = Examples.of(table, columns, target, labels.positive_value, groups)
         if labels[1:] != testing.labels[1:]:
             raise ValueError(
                 f"{test} must have the classes of the training data, {listed(labels[1:])}, "
                 f"found {listed(testing.labels[1:])}"
             )
-        return columns, everything, testing
-    check_class_sizes(labels.n_positive, labels.n_negative, 3, "to train and to test on")
-    rng = np.random.default_rng(settings.seed)
-    held_out = rows_to_hold_out(labels.positive, copies(everything.frame), settings.test_size, rng)
-    return columns, everything.subset(~held_out), everything.subset(held_out)
+        if shared := sorted(set(_group_names(everything)) & set(_group_names(testing))):
+            raise ValueError(
+                f"{test} shares {len(shared)} groups with the training data, such as {shared[0]!r}; rows of a group "
+                "must be on one side"
+            )
+        training = everything
+    else:
+        check_class_sizes(labels.n_positive, labels.n_negative, 3, "to train and to test on")
+        held_out = rows_to_hold_out(
+            labels.positive,
+            copies(everything.frame),
+            settings.test_size,
+            np.random.default_rng(settings.seed),
+            groups=everything.groups,
+        )
+        training, testing = everything.subset(~held_out), everything.subset(held_out)
+    if testing.groups is not None:
+        try:
+            check_groups(testing.groups, testing.labels.positive)
+        except ValueError as error:
+            raise ValueError(f"--groups, on the test rows: {error}; give a larger --test-size, or --test") from error
+    return columns, training, testing
+
+
+def _group_names(examples: Examples) -> list[str]:
+    return [] if examples.groups is None else np.unique(examples.groups.astype(str)).tolist()
+
+
+def _warn_of_missed_share(facts: Mapping[str, Document], share: float) -> None:
+    """Print a warning if the test rows have far more or far fewer of a class than was asked for."""
+    for name in ("positives", "negatives"):
+        held, total = facts["test"][name], facts["test"][name] + facts["training"][name]
+        # One row more or less is rounding.
+        if abs(held - share * total) > max(1.0, _MISSED_SHARE * share * total):
+            progress(
+                f"warning: {held:,} of {total:,} {name} are test rows, {percent(round(held / total, 4))} where "
+                f"{percent(share)} were asked for: groups, or copies of a row, are too large to be divided better"
+            )
 
 
 def threads_for(n_values: int) -> AbstractContextManager[Any]:
@@ -189,49 +259,77 @@ def threads_for(n_values: int) -> AbstractContextManager[Any]:
     return limits
 
 
-def _trained(
-    columns: FeatureColumns, training: Examples, settings: FitSettings, evaluator: Evaluator
-) -> dict[str, Any]:
-    """Return the fitted pipelines of the method and of the baseline."""
+def _methods(method: str) -> list[str]:
+    """Return the method of the model that is deployed, and the baseline."""
+    return list(dict.fromkeys([method, BASELINE]))
+
+
+def _trained(columns: FeatureColumns, training: Examples, settings: FitSettings, evaluator: Evaluator) -> list[Any]:
+    """Return the fitted pipelines: the one to be deployed, then the baseline."""
     from sklearn.pipeline import Pipeline
 
-    from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
-
-    methods = list(dict.fromkeys([settings.method, BASELINE]))
-    pipelines = {}
+    pipelines = []
+    methods = _methods(settings.method)
     for number, method in enumerate(methods, start=1):
-        progress(f"training {settings.model}, {method} ({number} of {len(methods)})")
+        what, deployed = model_words(settings.model, method), number == 1
+        progress(f"training {number} of {len(methods)}: {what}")
         start = time.perf_counter()
-        classifier = TPAUCClassifier(
-            settings.model,
-            alpha=evaluator.region.alpha,
-            beta=evaluator.region.beta,
-            method=method,
-            random_state=settings.seed,
-        )
+        classifier = new_classifier(settings.model, method, evaluator.region, deployed=deployed, seed=settings.seed)
         pipeline = Pipeline([("columns", columns.preprocessing()), ("classifier", classifier)])
-        with threads_for(training.frame.size):
-            pipelines[method] = pipeline.fit(training.frame, training.labels.positive.astype(np.int64))
-        several = len(getattr(classifier, "candidates_", ())) > 1
-        choice = f"; cross-validation chose {classifier.chosen_}" if several else ""
-        progress(f"trained in {time.perf_counter() - start:.1f} s{choice}")
+        more = {}
+        if training.groups is not None and divides_rows(settings.model, method, deployed=deployed):
+            more["classifier__groups"] = training.groups
+        with threads_for(training.frame.size), training_heartbeat(f"training {number} of {len(methods)}"):
+            pipelines.append(pipeline.fit(training.frame, training.labels.positive.astype(np.int64), **more))
+        progress(f"trained in {time.perf_counter() - start:.1f} s")
     return pipelines
 
 
-def _scores(pipeline: Any, frame: pd.DataFrame) -> FloatArray:
-    scores: FloatArray = np.asarray(pipeline.decision_function(frame), dtype=np.float64)
+def logits(pipeline: Any, frame: pd.DataFrame) -> FloatArray:
+    """Return the scores of rows, which do not depend on the threshold."""
+    # The decision function is measured from the threshold, here from 0: "at least 5e-324" is "above 0".
+    classifier = copy.copy(pipeline[-1]).set_threshold(math.ulp(0.0))
+    scores: FloatArray = np.asarray(classifier.decision_function(pipeline[:-1].transform(frame)), dtype=np.float64)
     return scores
 
 
-def _test_scores(testing: Examples, scores: dict[str, FloatArray]) -> bytes:
-    """Return the CSV file of the test rows."""
-    import pyarrow as pa
-    from pyarrow import csv
+def _scored(examples: Examples, scores: dict[str, FloatArray]) -> RunScores:
+    return RunScores(examples.labels.positive, scores, examples.groups, examples.rows)
 
-    table = pa.table({"row": testing.rows + 1, "label": testing.labels.positive.astype(np.int8)} | scores)
-    buffer = io.BytesIO()
-    csv.write_csv(table, buffer)
-    return buffer.getvalue()
+
+def _out_of_fold(training: Examples, name: str, pipeline: Any) -> RunScores:
+    """Return the training rows that are in a fold, with the scores of a fold that did not see them."""
+    scores = pipeline[-1].out_of_fold_scores_
+    known = np.isfinite(scores)
+    return _scored(training.subset(known), {name: np.asarray(scores[known], dtype=np.float64)})
+
+
+def _results(
+    tested: RunScores, out_of_fold: RunScores, trained: list[Any], settings: FitSettings, evaluator: Evaluator
+) -> Document:
+    """Return what was chosen, the metrics on the test rows, the difference to the baseline, and the threshold."""
+    positive, (region, options) = tested.positive, (evaluator.region, evaluator.options)
+    groups = None if tested.groups is None else check_groups(tested.groups, positive)
+    methods, models = _methods(settings.method), []
+    for method, pipeline, (name, scores) in zip(methods, trained, tested.scores.items(), strict=True):
+        summary = summarise(positive, scores, region, options, groups=groups)
+        areas = {area: area_document(getattr(summary, area)) for area in ("tpauc", "opauc", "auc")}
+        own = pipeline[-1].threshold_ if hasattr(pipeline[-1], "out_of_fold_scores_") else None
+        models.append({"name": name, "title": model_words(settings.model, method), "threshold": own, **areas})
+    difference, (own_scores, *others) = None, tested.scores.values()
+    for baseline in others:
+        difference = area_document(compare_in_region(positive, own_scores, baseline, region, options, groups=groups))
+    chosen = {method: chosen_words(settings.model, trained[number][-1]) for number, method in enumerate(methods)}
+    threshold = judged(
+        tested,
+        float(trained[0][-1].threshold_),
+        region,
+        options.confidence,
+        rule=ThresholdRule(),
+        picked_on=BY_FOLDS,
+        n_rows=out_of_fold.positive.size,
+    )
+    return {"chosen": chosen, "models": models, "difference": difference, "threshold": threshold}
 
 
 def _plain(value: Any) -> str | int | float:
@@ -242,10 +340,10 @@ def _plain(value: Any) -> str | int | float:
 def _versions() -> dict[str, str]:
     """Return the versions of Python and of the installed packages that decide the scores."""
     found = {"python": platform.python_version()}
-    for package in ("tpauc", "numpy", "scikit-learn", "torch", "pyarrow", "pandas", "skops"):
+    for package in ("tpauc", "numpy", "scikit-learn", "torch", "lightgbm", "pyarrow", "pandas", "skops"):
         try:
             found[package] = version(package)
-        except PackageNotFoundError:  # torch, which a linear model does not need
+        except PackageNotFoundError:  # torch or LightGBM, which a linear model does not need
             continue
     return found
 
@@ -258,72 +356,36 @@ def _data_lines(columns: FeatureColumns, training: Examples, facts: Document) ->
     ]
     if columns.without_values:
         lines.append(f"Left out, because they hold no value: {', '.join(columns.without_values)}.")
+    if columns.times:
+        lines.append(
+            f"Left out, because they hold dates or times: {', '.join(columns.times)}. To use them, turn them into "
+            "numbers, such as days since a certain day."
+        )
     for name in columns.texts:
-        if (found := frame[name].nunique()) > MOST_CATEGORIES:
+        if (found := frame[name].nunique()) > columns.most_categories:
             lines.append(
-                f"Column {name!r} has {found:,} values: beyond the {MOST_CATEGORIES} most frequent they share one "
-                f"feature. If it only names the rows, leave it out: --drop {name!r}"
+                f"Column {name!r} has {found:,} values: beyond the {columns.most_categories} most frequent they share "
+                f"one feature. If it only names the rows, leave it out: --drop {name!r}"
             )
     return [*lines, *(f"{part.capitalize()}: {facts_line(counts)}" for part, counts in facts.items())]
 
 
 def _result_lines(card: Document) -> list[str]:
-    confidence = card["settings"]["confidence"]
-    lines = ["", "On the test rows:", models_table(card["models"], confidence)]
+    confidence, titles = card["settings"]["confidence"], [model["title"] for model in card["models"]]
+    lines, chosen = [""], next(iter(card["chosen"].values()))
+    if chosen is not None:
+        lines.append(chosen_line(card["settings"]["model"], titles[0], chosen))
+    lines += ["", "On the test rows:", models_table(card["models"], confidence)]
+    if not any(model["tpauc"]["estimate"] for model in card["models"]):
+        lines.append(
+            "A TPAUC of 0 means that the ROC curve does not enter the region; a larger --alpha or --beta may be met."
+        )
     if card["difference"] is not None:
-        first, second = (model["name"] for model in card["models"])
-        lines += ["", difference_line(first, second, card["difference"], confidence)]
-    return [*lines, "", f"The run is {card['run']}"]
+        lines += ["", difference_line(titles[0], titles[1], card["difference"], confidence)]
+    return [*lines, "", *threshold_lines(card["threshold"]), "", f"The run is {card['run']}"]
 
 
-# ------------------------------------------------------------------------------------------------------------- score
-
-
-def score(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that fit made.")],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Table with the columns that the model was trained on.")],
-    out: Annotated[Path, typer.Option(metavar="SCORES", help="CSV, TSV or Parquet file to write.")],
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column of DATA to copy, such as an id; may be repeated."),
-    ] = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
-    """Write the scores of a run for the rows of a table.
-
-    A score is the logit above the run's threshold; "alarm" is true where it is above 0, the operating point of the
-    region. Columns that the model does not know are ignored.
-    """
-    pyarrow = import_extra("pyarrow", "cli")
-    _check_other_file(out, data, "--out must be another file than DATA")
-    check_table_path(out, overwrite=overwrite)
-    keep = keep or []
-    check_distinct_options([*keep, "score", "alarm"], "--keep")
-    pipeline, card = load_run(run)
-    columns = FeatureColumns(**_check_column_lists(card["columns"], [field.name for field in fields(FeatureColumns)]))
-    table = read_features(data, columns, keep=keep)
-    scores = _scores(pipeline, columns.frame(table))
-    alarm = scores > 0.0  # the classifier's scores are measured from its threshold
-    write_table(out, pyarrow.table({name: table[name] for name in keep} | {"score": scores, "alarm": alarm}))
-    rows, alarms = int(scores.size), int(np.count_nonzero(alarm))
-    document = {"run": str(run), "data": str(data), "out": str(out), "rows": rows, "alarms": alarms}
-    show(document, [f"{rows:,} rows scored, {alarms:,} alarms: {out}"], as_json=as_json)
-
-
-def _check_other_file(path: Path | None, other: Path, rule: str) -> None:
+def check_other_file(path: Path | None, other: Path, rule: str) -> None:
     """Raise ``rule`` if two paths lead to the same file."""
     if path is not None and path.exists() and other.exists() and path.samefile(other):
         raise UsageError(f"{rule}, got {path} for both")
-
-
-def _check_column_lists(columns: Mapping[str, Any], kinds: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the columns of a model by kind, as its card lists them."""
-    lists = {kind: columns.get(kind) for kind in kinds}
-    for kind, names in lists.items():
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError(
-                f"the card of the run is damaged: columns[{kind!r}] must be a list of names, got {names!r}"
-            )
-    return {kind: tuple(names) for kind, names in lists.items() if names is not None}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tpauc._validation import BoolArray, FloatArray, check_scores
+from tpauc.cli._csv_files import SEPARATORS
 from tpauc.cli.errors import UsageError, check_distinct_options, listed
 from tpauc.cli.table_io import read_table
 
@@ -39,18 +40,46 @@ class Labels(NamedTuple):
 
 
 class LabelledScores(NamedTuple):
-    """The labels in a file, and the scores of each model by the name of its column."""
+    """The labels in a file, the scores of each model by the name of its column, and the group of each row as text."""
 
     labels: Labels
     scores: dict[str, FloatArray]
+    groups: np.ndarray[Any, Any] | None = None
 
 
-def read_scores(path: Path, label: str, scores: Sequence[str], *, positive: str | None = None) -> LabelledScores:
-    """Return the labels and the scores in a file; scores are finite, labels have two values."""
+def read_scores(
+    path: Path, label: str, scores: Sequence[str], *, positive: str | None = None, groups: str | None = None
+) -> LabelledScores:
+    """Return the labels and the scores in a file; scores are finite, labels have two values, no group is missing."""
+    more = [] if groups is None else [groups]
     check_distinct_options([label, *scores], "--label and --score")
-    table = read_table(path, [label, *scores], numbers=scores)
+    table = read_table(path, [label, *scores, *more], numbers=scores, texts=more)
+    check_written_integers(path, table, scores)
+    return labelled_scores(table, label, scores, positive=positive, groups=groups)
+
+
+def labelled_scores(
+    table: pa.Table,
+    label: str,
+    scores: Sequence[str],
+    *,
+    positive: str | None = None,
+    groups: str | None = None,
+) -> LabelledScores:
+    """Return the labels and the scores in a table; scores are finite, labels have two values, no group is missing."""
     labels = labels_of(table[label], f"column {label!r}", positive=positive)
-    return LabelledScores(labels, {name: _scores_of(table[name], f"column {name!r}") for name in scores})
+    found = {name: _scores_of(table[name], f"column {name!r}") for name in scores}
+    return LabelledScores(labels, found, None if groups is None else groups_of(table[groups], groups))
+
+
+def groups_of(column: pa.ChunkedArray, name: str) -> np.ndarray[Any, Any]:
+    """Return the group of each row as text; none may be missing."""
+    import pyarrow as pa
+
+    check_no_missing(np.asarray(column.is_null(nan_is_null=True)), f"the column of the groups, {name!r},")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
 
 
 def labels_of(column: pa.ChunkedArray, name: str, *, positive: Any = None) -> Labels:
@@ -82,7 +111,7 @@ def labels_of(column: pa.ChunkedArray, name: str, *, positive: Any = None) -> La
     encoded = column.dictionary_encode().unify_dictionaries()
     values = encoded.chunk(0).dictionary.to_pylist() if encoded.num_chunks else []
     if column.null_count or any(value != value for value in values):
-        _check_no_missing(np.asarray(column.is_null(nan_is_null=True)), name)
+        check_no_missing(np.asarray(column.is_null(nan_is_null=True)), name)
     _check_two_values(sorted(values, key=str), name)
     positive_value = _check_positive_value(positive, sorted(values, key=str), name)
     number = values.index(positive_value)
@@ -112,7 +141,7 @@ def _scores_of(column: pa.ChunkedArray, name: str) -> FloatArray:
     import pyarrow as pa
 
     if column.null_count:
-        _check_no_missing(np.asarray(column.is_null()), name)
+        check_no_missing(np.asarray(column.is_null()), name)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
@@ -124,13 +153,32 @@ def _scores_of(column: pa.ChunkedArray, name: str) -> FloatArray:
 # ----------------------------------------------------------------------------------------------------------- checks
 
 
-def _check_no_missing(missing: BoolArray, name: str) -> None:
+def check_no_missing(missing: BoolArray, name: str) -> None:
     """Raise if a value of the column called ``name`` is missing."""
     if rows := int(np.count_nonzero(missing)):
         raise ValueError(
             f"{name} has no value in {rows} of {missing.size} rows, the first is row {int(missing.argmax()) + 1}; "
             "drop these rows, or fill them in"
         )
+
+
+def check_written_integers(path: Path, table: pa.Table, names: Sequence[str]) -> None:
+    """Raise if a text file has integers that became equal floats; other formats say by their types what is one."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if path.suffix.lower() not in SEPARATORS:
+        return
+    for name in names:
+        magnitude = compute.abs(table[name].cast(pa.float64()))
+        # A comparison with a Python number would load pandas.
+        if not (compute.max(magnitude).as_py() or 0.0) >= 2.0**53:
+            continue
+        texts = read_table(path, [name], texts=[name])[name].filter(compute.greater_equal(magnitude, 2.0**53))
+        if compute.any(compute.match_substring_regex(texts, r"^\s*[+-]?\d+\s*$")).as_py():
+            raise ValueError(
+                f"column {name!r} holds integers of 2**53 or more, which float64 cannot tell apart; rescale them"
+            )
 
 
 def _check_two_values(values: Sequence[object], name: str) -> None:

@@ -16,10 +16,13 @@ from tpauc.cli.demo import demo
 from tpauc.cli.errors import OneLineErrors
 from tpauc.cli.evaluate import compare, evaluate
 from tpauc.cli.fetch import fetch
-from tpauc.cli.fit import fit, score
+from tpauc.cli.fit import fit
+from tpauc.cli.plan import plan
 from tpauc.cli.report import report
 from tpauc.cli.reproduce import differences, search, table
 from tpauc.cli.reproduce_figure import figure
+from tpauc.cli.score import score
+from tpauc.cli.threshold import threshold
 
 app = typer.Typer(
     cls=OneLineErrors,
@@ -34,6 +37,8 @@ data = typer.Typer(rich_markup_mode=None)
 reproduce = typer.Typer(rich_markup_mode=None, help="Rebuild what the paper claims: its figures and its tables.")
 
 _SCORES = "scores.csv --label ill --score model --score rival --alpha 0.1 --beta 0.2"
+_MANY_FILES = "'scores/*.parquet' --label ill --score model --alpha 0.1 --beta 0.2 --by site --groups patient"
+_PILOT = "--alpha 0.1 --beta 0.2 --difference 0.1 --pilot scores.csv --label ill --score model --score rival"
 _PATIENTS = "patients.csv --target ill --positive yes --alpha 0.1 --beta 0.2"
 _CELLS = "cifar10-lt --methods CE-RW,TPAUC-Poly --epochs 30 --out table"
 _STUDY = "cifar10-lt --method TPAUC-Poly --epochs 30 --trials 20 --out table"
@@ -42,8 +47,16 @@ _STUDY = "cifar10-lt --method TPAUC-Poly --epochs 30 --trials 20 --out table"
 for group, command, *examples in (
     (app, fit, f"tpauc fit {_PATIENTS} --out run"),
     (app, score, "tpauc score run new.csv --keep patient --out scores.csv"),
-    (app, evaluate, f"tpauc evaluate {_SCORES}"),
+    (
+        app,
+        threshold,
+        "tpauc threshold run",
+        "tpauc threshold run --rule cost --miss-cost 50 --alarm-cost 1",
+        "tpauc threshold run --rule max_tpr --guarantee 0.95",
+    ),
+    (app, evaluate, f"tpauc evaluate {_SCORES}", f"tpauc evaluate {_MANY_FILES}", "tpauc evaluate run"),
     (app, compare, f"tpauc compare {_SCORES}"),
+    (app, plan, "tpauc plan --alpha 0.1 --beta 0.2 --tpauc 0.6 --half-width 0.1", f"tpauc plan {_PILOT}"),
     (app, report, "tpauc report run", f"tpauc report {_SCORES}"),
     (app, advise, f"tpauc advise {_PATIENTS}"),
     (app, demo, "tpauc demo --out demo"),

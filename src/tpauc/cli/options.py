@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,8 +13,7 @@ from tpauc._validation import check_open_share, check_share
 from tpauc.classifiers.training_methods import METHODS
 from tpauc.cli.errors import UsageError
 
-Model = Literal["linear", "mlp"]
-AdvisedModel = Literal["linear", "mlp", "lightgbm"]
+Model = Literal["linear", "mlp", "auto", "auto-fast", "lightgbm"]
 if TYPE_CHECKING:
     Method = str
 else:
@@ -29,11 +29,22 @@ def open_share(parameter: typer.CallbackParam, value: float) -> float:
     return _checked(check_open_share, value, parameter)
 
 
+def optional_open_share(parameter: typer.CallbackParam, value: float | None) -> float | None:
+    """Return the value of an option that may be left out, and else must lie in (0, 1)."""
+    return None if value is None else _checked(check_open_share, value, parameter)
+
+
 def _checked(check: Callable[[float, str], float], value: float, parameter: typer.CallbackParam) -> float:
     try:
         return check(value, str(parameter.opts[0]))
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+def _memory(value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"[1-9]\d*(\.\d+)?\s*[KMGT]i?B", value, flags=re.IGNORECASE):
+        raise UsageError(f"--memory must be a number with a unit, such as 500MB or 1GB, got {value!r}")
+    return value
 
 
 # ---------------------------------------------------------------------------------------------- region and intervals
@@ -46,10 +57,22 @@ Beta = Annotated[
     typer.Option(callback=_share, metavar="SHARE", help="Share of the negatives that may be false alarms, in (0, 1]."),
 ]
 AlphaOfRun = Annotated[
-    float | None, typer.Option("--alpha", callback=_share, metavar="SHARE", help="As for evaluate; a run has its own.")
+    float | None,
+    typer.Option(
+        "--alpha",
+        callback=_share,
+        metavar="SHARE",
+        help="Share of the positives that may be missed, in (0, 1]; a run has its own.",
+    ),
 ]
 BetaOfRun = Annotated[
-    float | None, typer.Option("--beta", callback=_share, metavar="SHARE", help="As for evaluate; a run has its own.")
+    float | None,
+    typer.Option(
+        "--beta",
+        callback=_share,
+        metavar="SHARE",
+        help="Share of the negatives that may be false alarms, in (0, 1]; a run has its own.",
+    ),
 ]
 Confidence = Annotated[
     float, typer.Option(callback=open_share, metavar="SHARE", help="Confidence of the intervals, in (0, 1).")
@@ -72,14 +95,55 @@ Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column to predict, 
 Positive = Annotated[
     str | None, typer.Option(metavar="VALUE", help="Which of its two values is positive; not needed for 0/1 and -1/1.")
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column that rows of a group share, such as a patient or a card: they are never trained on and judged by "
+        "at once. It is not a feature.",
+    ),
+]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")]
-ScoresFile = Annotated[Path, typer.Argument(metavar="SCORES", help="CSV, TSV, Parquet or NPZ file.")]
-LabelColumn = Annotated[str, typer.Option("--label", metavar="COLUMN", help="Column of the labels.")]
+ScoresFiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SCORES...",
+        help="CSV, CSV.GZ, Parquet, TSV or NPZ files; a folder or a glob in quotes; - for CSV from standard input; or "
+        "a run that fit made, for the scores of its test rows.",
+    ),
+]
+LabelColumn = Annotated[
+    str | None, typer.Option("--label", metavar="COLUMN", help="Column of the labels; a run has its own.")
+]
 ScoreColumns = Annotated[
-    list[str], typer.Option("--score", metavar="COLUMN", help="Column of a model's scores; may be repeated.")
+    list[str] | None,
+    typer.Option("--score", metavar="COLUMN", help="Column of a model's scores; may be repeated. A run has its own."),
 ]
 TwoScoreColumns = Annotated[
-    list[str], typer.Option("--score", metavar="COLUMN", help="Column of a model's scores; give two of them.")
+    list[str] | None,
+    typer.Option("--score", metavar="COLUMN", help="Column of a model's scores; give two of them, as in the run."),
+]
+ByColumn = Annotated[
+    str | None,
+    typer.Option("--by", metavar="COLUMN", help="Column of subgroups, such as a site; each is evaluated on its own."),
+]
+GroupsColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--groups", metavar="COLUMN", help="Column of what rows belong to, such as a patient; intervals are by group."
+    ),
+]
+Engine = Annotated[
+    Literal["duckdb", "polars", "spark"] | None,
+    typer.Option(
+        help="Evaluate by this engine, with large-sample intervals, instead of in memory; without it, duckdb from "
+        "about 10 million rows on. Spark is found by SPARK_REMOTE, or SPARK_MASTER, or runs as local[*]."
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(callback=_memory, metavar="SIZE", help="Limit for the engine, such as 1GB; it implies duckdb."),
 ]
 
 # ----------------------------------------------------------------------------------------------------------- output

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from tpauc._files import finish_together
+from tpauc._validation import BoolArray, FloatArray
 from tpauc.cli._text import show
 from tpauc.cli.errors import UsageError, check_existing, check_output_path
 from tpauc.cli.evaluate import evaluator_of
-from tpauc.cli.labels import read_scores
+from tpauc.cli.labels import Labels, read_scores
 from tpauc.cli.options import (
     AlphaOfRun,
     AsJson,
@@ -23,7 +25,9 @@ from tpauc.cli.options import (
     Resamples,
     Seed,
 )
-from tpauc.cli.runs import REPORT, TEST_SCORES, read_card, run_region
+from tpauc.cli.runs import CARD, REPORT, deployed_threshold, read_card, read_run_scores, run_region
+from tpauc.cli.threshold import points_of_run
+from tpauc.metrics.operating_points import OperatingPoint
 from tpauc.region import Region
 
 
@@ -49,33 +53,37 @@ def report(
 ) -> None:
     """Write an HTML report, and its plots as PNG files.
 
-    ROC curves, score densities, metrics with intervals, and how each model compares with the first.
+    ROC curves, score densities, metrics with intervals, and how each model compares with the first. A run is shown at
+    its own threshold. For a file of scores the threshold is picked on the rows it is judged by, and marked as such.
     """
     from tpauc.reporting import page
 
     if check_existing(source, "the run or file").is_dir():
         if label is not None or score or positive is not None:
             raise UsageError("a run has its own labels and scores; leave out --label, --score and --positive")
-        region, card = run_region(source, alpha, beta), read_card(source)
-        title = f"{card['settings']['method']} for {card['target']['column']}"
-        label, score = "label", [model["name"] for model in card["models"]]
-        scores_file, default = source / TEST_SCORES, source / REPORT
+        region, default = run_region(source, alpha, beta), source / REPORT
     else:
         if label is None or not score or alpha is None or beta is None:
             raise UsageError("a report on a file of scores needs --label, --score, --alpha and --beta")
-        region, title = Region(alpha, beta), f"TPAUC of {source.name}"
-        scores_file, default = source, source.with_name(f"{source.stem}-report.html")
+        region, default = Region(alpha, beta), source.with_name(f"{source.stem}-report.html")
     evaluator = evaluator_of(region.alpha, region.beta, confidence, resamples, seed, intervals)
     path = check_new_page(out or default, overwrite=overwrite)
-    found = read_scores(scores_file, label, score, positive=positive)
-    evaluator.facts(found.labels)  # a region that selects no example is an error before anything is drawn
+    if label is None or not score:
+        shown = _of_run(source, region, confidence)
+    else:
+        found = read_scores(source, label, score, positive=positive)
+        shown = _Shown(f"TPAUC of {source.name}", found.labels.positive, found.scores)
+    # A region that selects no example is an error before anything is drawn.
+    evaluator.facts(Labels(shown.positive, 1, 0))
     written = page.report(
-        found.labels.positive,
-        found.scores,
+        shown.positive,
+        shown.scores,
         alpha=region.alpha,
         beta=region.beta,
         out=path,
-        title=title,
+        title=shown.title,
+        operating_points=shown.points,
+        groups=shown.groups,
         confidence=confidence,
         n_resamples=resamples,
         random_state=seed,
@@ -85,10 +93,39 @@ def report(
     show({"report": str(written)}, [f"The report is {written}"], as_json=as_json)
 
 
+class _Shown(NamedTuple):
+    """What a report is about; scores and operating points by the name of the model on the page."""
+
+    title: str
+    positive: BoolArray
+    scores: dict[str, FloatArray]
+    points: dict[str, OperatingPoint] | None = None
+    groups: Any = None
+
+
+def _of_run(run: Path, region: Region, confidence: float) -> _Shown:
+    card = read_card(run)
+    test = read_run_scores(run, card)
+    if test is None:
+        raise ValueError(f"{run / CARD} is damaged: it lists no test scores")
+    deployed_threshold(card, run / CARD)
+    # Names of columns are not for readers: one of them is "region".
+    titles = {model["name"]: model.get("title", model["name"]) for model in card["models"]}
+    points = points_of_run(card, test, region, confidence)
+    return _Shown(
+        f"{next(iter(titles.values()))}: {card['target']['column']}".capitalize(),
+        test.positive,
+        {titles[name]: scores for name, scores in test.scores.items()},
+        {titles[name]: point for name, point in points.items()},
+        test.groups,
+    )
+
+
 def check_new_page(path: Path, *, overwrite: bool) -> Path:
     """Return the path of a report that can be written; neither it nor its plots exist, unless ``overwrite``."""
     from tpauc.reporting.page import check_page_path
 
+    finish_together(path)
     check_output_path(path, overwrite=overwrite, suffixes=(".html", ".htm"))
     for plot in ("roc", "scores", "training"):
         check_output_path(path.with_name(f"{path.stem}-{plot}.png"), overwrite=overwrite, suffixes=(".png",))

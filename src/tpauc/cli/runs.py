@@ -3,43 +3,78 @@
 | file | holds |
 | --- | --- |
 | ``model.skops`` | the scikit-learn pipeline, from columns to scores |
-| ``card.json`` | settings, columns, data, metrics, versions, and the checksum of the model |
+| ``card.json`` | settings, columns, data, metrics, the threshold, versions, and the checksums of the other files |
 | ``test_scores.csv`` | labels and scores of the rows that were not trained on |
+| ``out_of_fold.csv`` | labels and scores of training rows, each by a fold that did not see the row |
 
-skops rebuilds only objects of the types that it trusts or that are listed here, so a foreign file cannot run code. The
-weights of a network are stored as arrays.
+skops rebuilds only objects of the types that it trusts or that are listed here. No file is known that runs code or
+writes files when it is loaded so, with the versions of skops that are declared; SECURITY.md says what is promised. The
+weights of a network are stored as arrays, boosted trees as LightGBM's text, and the members of a stack as both.
 
-The folder is made beside its destination and then renamed, so readers find a complete run or none.
+The model is read back before the run is put in place. The folder is made beside its destination and then renamed, so
+readers find a complete run or none. The card alone says which threshold is deployed: another threshold is another card,
+and the other files stay as they are.
 """
 
 from __future__ import annotations
 
 import copy
 import hashlib
+import io
 import json
-import os
+import math
 import re
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import UnionType
 from typing import Any, NamedTuple
 
-from tpauc._files import replaced_folder, write_flushed
-from tpauc._validation import brief, import_extra
+import numpy as np
+
+from tpauc._files import recover_folder, replaced_folder, write_atomically, write_flushed
+from tpauc._validation import BoolArray, FloatArray, brief, import_extra
 from tpauc.cli._text import Document
 from tpauc.cli.errors import UsageError, check_existing, listed
+from tpauc.cli.labels import read_scores
 from tpauc.region import Region
 
-MODEL, CARD, TEST_SCORES = "model.skops", "card.json", "test_scores.csv"
+MODEL, CARD, TEST_SCORES, OUT_OF_FOLD = "model.skops", "card.json", "test_scores.csv", "out_of_fold.csv"
+FILES = (MODEL, CARD, TEST_SCORES, OUT_OF_FOLD)
 REPORT = "report.html"
-_REPORT = re.compile(r"report(-\w+)?\.(html|png)")
-_KIND = "tpauc run 1"
-_FIELDS = {"settings": dict, "target": dict, "columns": dict, "models": list, "sha256": dict}
+_REPORT = re.compile(r"report(-\w+)?\.(html|png)|\.report\S*\.(tmp|lock|moves)")  # and what a killed one left
+_KIND = "tpauc run 2"
+_EARLIER_KINDS = ("tpauc run 1",)  # without a threshold, and with scores that were measured from it
+_FIELDS = {
+    "settings": dict,
+    "target": dict,
+    "columns": dict,
+    "models": list,
+    "threshold": dict,
+    "score_columns": dict,
+    "sha256": dict,
+}
+_NUMBER = int | float
+_PARTS: dict[str, dict[str, Any]] = {
+    "settings": {"confidence": _NUMBER},
+    "target": {"column": str},
+    "threshold": {"alpha": _NUMBER, "beta": _NUMBER, "picked_here": bool, "test": dict},
+    "score_columns": {"row": str, "label": str, "models": list},
+}
+_RATES: dict[str, Any] = {
+    **dict.fromkeys(("tpr", "fpr", "precision", "alarm_rate"), dict),
+    **dict.fromkeys(("true_positives", "false_positives", "true_negatives", "false_negatives"), int),
+    "confidence": _NUMBER,
+    "interval": str,
+}
 # The types in our pipelines that skops does not trust by itself.
+_MEMBERS = ("Booster", "Forest", "Kernel", "Linear", "Neighbour", "Network", "Ranked")
 _TRUSTED = {
     "numpy.dtype",
+    *(f"tpauc.classifiers.auto.member_scorers.{kind}Member" for kind in _MEMBERS),
+    "tpauc.classifiers.auto.member_scorers.NormalScores",
+    "tpauc.classifiers.auto.stacked_members.MemberStack",
+    "tpauc.classifiers.boosting.booster.TPAUCBooster",
     "tpauc.classifiers.tpauc_classifier.TPAUCClassifier",
     "tpauc.metrics._proportions.Proportion",
     "tpauc.metrics.intervals.Interval",
@@ -48,10 +83,19 @@ _TRUSTED = {
 
 
 class Run(NamedTuple):
-    """The contents of a run."""
+    """The model of a run, with its deployed threshold, and the card."""
 
     pipeline: Any
     card: Document
+
+
+class RunScores(NamedTuple):
+    """Rows of a table with their scores by the name of the model, and the group of each if there are groups."""
+
+    positive: BoolArray
+    scores: dict[str, FloatArray]
+    groups: np.ndarray[Any, Any] | None = None
+    rows: np.ndarray[Any, Any] | None = None  # their numbers in the table, from 0 on; not read from files
 
 
 # ---------------------------------------------------------------------------------------------------------- writing
@@ -61,28 +105,38 @@ def check_run_path(path: Path, *, overwrite: bool) -> Path:
     """Return the full path of a run that can be written; only a former run is replaced, and only with ``overwrite``."""
     import_extra("skops", "cli")
     path = path.resolve()
+    if path.parent.is_dir():
+        recover_folder(path)
     known_run = is_run(path)
     names = sorted(file.name for file in path.iterdir()) if known_run else []
-    strangers = [name for name in names if name not in (MODEL, CARD, TEST_SCORES) and not _REPORT.fullmatch(name)]
+    strangers = [name for name in names if name not in FILES and not _REPORT.fullmatch(name)]
     _check_run_folder_free(path, overwrite=overwrite, is_run=known_run, strangers=strangers)
     try:
         # Permissions would not tell that a file system is read-only.
-        os.rmdir(tempfile.mkdtemp(dir=path.parent))
+        tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise OSError(error.errno, f"the folder {path.parent} cannot be written to: {error.strerror}") from error
     return path
 
 
 def is_run(path: Path) -> bool:
-    """Tell whether a folder holds a run."""
+    """Tell whether a folder holds a run, of this version or of an earlier one."""
     try:
-        read_card(path)
+        card = _card_of(path)
+        return card.get("kind") in _EARLIER_KINDS or bool(_check_card(card, path / CARD))
     except (ValueError, OSError):
         return False
-    return True
 
 
-def save_run(path: Path, pipeline: Any, card: Document, test_scores: bytes, *, overwrite: bool = False) -> None:
+def save_run(
+    path: Path,
+    pipeline: Any,
+    card: Document,
+    test_scores: RunScores,
+    out_of_fold: RunScores | None,
+    *,
+    overwrite: bool = False,
+) -> None:
     """Write a run; a former run is replaced only with ``overwrite``, and only by a complete new one.
 
     Parameters
@@ -90,19 +144,24 @@ def save_run(path: Path, pipeline: Any, card: Document, test_scores: bytes, *, o
     path : Path
         The folder to make.
     pipeline : sklearn.pipeline.Pipeline
-        Fitted; its last step is a `tpauc.TPAUCClassifier`.
+        Fitted; its last step is a `tpauc.TPAUCClassifier` or a `tpauc.TPAUCBooster`.
     card : dict
         Values that JSON can hold.
-    test_scores : bytes
-        A CSV file.
+    test_scores : RunScores
+        The test rows with the scores of all models.
+    out_of_fold : RunScores or None
+        Training rows with the scores of the deployed model, if its training has folds.
     overwrite : bool, default=False
         Whether an existing run may be replaced.
     """
     path = check_run_path(path, overwrite=overwrite)
-    model = _model_bytes(pipeline)
-    card = {"kind": _KIND} | card | {"sha256": {MODEL: hashlib.sha256(model).hexdigest()}}
-    text = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    files = {MODEL: model, CARD: text.encode(), TEST_SCORES: test_scores}
+    files = {MODEL: _model_bytes(pipeline), TEST_SCORES: _score_file(test_scores, card["score_columns"])}
+    if out_of_fold is not None:
+        files[OUT_OF_FOLD] = _score_file(out_of_fold, card["score_columns"])
+    checksums = {name: hashlib.sha256(contents).hexdigest() for name, contents in files.items()}
+    text = _card_bytes({"kind": _KIND} | card | {"sha256": checksums})
+    files[CARD] = text
+    _check_readable(files[MODEL], text.decode(), path)
     try:
         with replaced_folder(path) as folder:
             for name, contents in files.items():
@@ -111,11 +170,68 @@ def save_run(path: Path, pipeline: Any, card: Document, test_scores: bytes, *, o
         raise OSError(error.errno, f"the run {path} cannot be written: {error.strerror or error}") from error
 
 
+def _check_readable(model: bytes, card: str, path: Path) -> None:
+    """Raise, before anything is written, if the run could not be loaded again."""
+    try:
+        _check_card(json.loads(card), CARD)
+        _pipeline_of(model, Path(MODEL))
+    except ValueError as error:
+        raise ValueError(
+            f"the run {path} is not written, because it could not be read again: {error}; "
+            "please report it with the versions of scikit-learn and skops"
+        ) from error
+
+
+def replace_card(path: Path, card: Document) -> None:
+    """Write another card into a run, whole or not at all; the other files stay as they are."""
+    write_atomically(path / CARD, _card_bytes(card))
+
+
+def _card_bytes(card: Document) -> bytes:
+    return (json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def score_columns(target: str, groups: str | None, models: Sequence[str]) -> Document:
+    """Return the names of the columns in files of scores: the target's own name, and others that differ from it.
+
+    Examples
+    --------
+    >>> score_columns("fraud", None, ["region", "cross_entropy"])
+    {'row': 'row', 'label': 'fraud', 'groups': None, 'models': ['region', 'cross_entropy']}
+    """
+    taken = [target] if groups is None else [target, groups]
+    for name in ("row", *models):
+        while name in taken:
+            name += "_"
+        taken.append(name)
+    first_model = len(taken) - len(models)
+    return {"row": taken[first_model - 1], "label": target, "groups": groups, "models": taken[first_model:]}
+
+
+def _score_file(rows: RunScores, names: Mapping[str, Any]) -> bytes:
+    """Return a CSV file of labels, 1 for the positive class and 0 for the other, and scores."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    assert rows.rows is not None
+    columns: dict[str, Any] = {names["row"]: rows.rows + 1, names["label"]: rows.positive.astype(np.int8)}
+    if rows.groups is not None:
+        columns[names["groups"]] = pa.array(rows.groups, pa.string())
+    buffer = io.BytesIO()
+    csv.write_csv(pa.table(columns | rows.scores), buffer)
+    return buffer.getvalue()
+
+
 # ---------------------------------------------------------------------------------------------------------- reading
 
 
 def read_card(path: Path) -> Document:
     """Return the card of a run."""
+    return _check_card(_card_of(path), path / CARD)
+
+
+def _card_of(path: Path) -> Document:
+    """Return the card of a run of any version, not checked."""
     check_existing(path, "the run")
     if not path.is_dir():
         raise UsageError(f"{path} is a file; a run is the folder that `tpauc fit` made")
@@ -125,14 +241,46 @@ def read_card(path: Path) -> Document:
         raise UsageError(f"{path} is not a run: it has no {CARD}; `tpauc fit` makes runs") from error
     except ValueError as error:
         raise ValueError(f"{path / CARD} is damaged: it is not JSON") from error
-    return _check_card(card, _KIND, _FIELDS, path / CARD)
+    if not isinstance(card, dict):
+        raise ValueError(f"{path / CARD} is not the card of a run")
+    return card
+
+
+def deployed_threshold(card: Document, where: object) -> float:
+    """Return the threshold of a run: a row whose score is at least this raises an alarm."""
+    value = card["threshold"].get("value")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise ValueError(f"{where} is damaged: its threshold must be a finite number, got {value!r}")
+    return float(value)
+
+
+def read_run_scores(path: Path, card: Document, name: str = TEST_SCORES) -> RunScores | None:
+    """Return the rows in a file of scores of a run; None if the run has no such file."""
+    file, columns = path / name, card["score_columns"]
+    if name not in card["sha256"]:
+        return None
+    _check_unchanged(path, name, card)
+    models = columns["models"] if name == TEST_SCORES else columns["models"][:1]
+    found = read_scores(file, columns["label"], models, groups=columns.get("groups"))
+    return RunScores(found.labels.positive, found.scores, found.groups)
+
+
+def _check_unchanged(path: Path, name: str, card: Document) -> bytes:
+    """Return the contents of a file of a run if they are what they were when the run was made."""
+    try:
+        contents = (path / name).read_bytes()
+    except FileNotFoundError as error:
+        raise ValueError(f"{path} is not complete: it has no {name}") from error
+    if hashlib.sha256(contents).hexdigest() != card["sha256"].get(name):
+        raise ValueError(f"{path / name} is damaged or was replaced: it does not match the checksum in {CARD}")
+    return contents
 
 
 def run_region(path: Path, alpha: float | None, beta: float | None) -> Region:
     """Return the region of a run, with another ``alpha`` or ``beta`` if given."""
     given = {name: share for name, share in (("alpha", alpha), ("beta", beta)) if share is not None}
     settings = read_card(path)["settings"] | given
-    _check_card_fields(settings, {"alpha": int | float, "beta": int | float}, path / CARD)
+    check_card_fields(settings, {"alpha": _NUMBER, "beta": _NUMBER}, path / CARD)
     return Region(settings["alpha"], settings["beta"])
 
 
@@ -141,30 +289,28 @@ def load_run(path: Path) -> Run:
     card = read_card(path)
     import_extra("sklearn", "cli")
     import_extra("skops", "cli")
-    file = path / MODEL
-    try:
-        contents = file.read_bytes()
-    except FileNotFoundError as error:
-        raise ValueError(f"{path} is not complete: it has no {MODEL}") from error
-    if hashlib.sha256(contents).hexdigest() != card["sha256"].get(MODEL):
-        raise ValueError(f"{file} is damaged or was replaced: it does not match the checksum in {CARD}")
-    return Run(_pipeline_of(contents, file), card)
+    contents = _check_unchanged(path, MODEL, card)
+    pipeline = _pipeline_of(contents, path / MODEL)
+    pipeline[-1].set_threshold(deployed_threshold(card, path / CARD))
+    return Run(pipeline, card)
 
 
 def _pipeline_of(contents: bytes, file: Path) -> Any:
     import skops.io
     from sklearn.pipeline import Pipeline
 
-    from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
+    from tpauc.classifiers.base import RegionClassifier
 
     try:
-        foreign = sorted(set(skops.io.get_untrusted_types(data=contents)) - _TRUSTED)
-        if foreign:
+        if foreign := sorted(set(skops.io.get_untrusted_types(data=contents)) - _TRUSTED):
             raise ValueError(f"it holds {', '.join(foreign):.200}, which a run of this package does not")
         pipeline = skops.io.loads(contents, trusted=sorted(_TRUSTED))
-        if not (isinstance(pipeline, Pipeline) and isinstance(pipeline[-1], TPAUCClassifier)):
-            raise ValueError("it holds no pipeline that ends in a TPAUCClassifier")
+        if not (isinstance(pipeline, Pipeline) and isinstance(pipeline[-1], RegionClassifier)):
+            raise ValueError("it holds no pipeline that ends in a classifier of this package")
         _restore_network(pipeline[-1])
+        _restore_trees(pipeline[-1])
+        if hasattr(pipeline[-1], "stack_"):
+            pipeline[-1].stack_.check(pipeline[-1].n_features_in_)
     # skops, zipfile and json have different errors for a file in the wrong format.
     except (ValueError, TypeError, KeyError, AttributeError, RuntimeError, zipfile.BadZipFile, EOFError) as error:
         raise ValueError(f"{file} is not loaded: {error}") from error
@@ -175,15 +321,17 @@ def _pipeline_of(contents: bytes, file: Path) -> Any:
 
 
 def _model_bytes(pipeline: Any) -> bytes:
-    """Return the pipeline as a skops file; a network in it is stored as plain arrays."""
+    """Return the pipeline as a skops file; a network or trees in it are stored as plain arrays or text."""
     import skops.io
 
     name, classifier = pipeline.steps[-1]
-    stored = copy.copy(pipeline)
+    stored, classifier = copy.copy(pipeline), copy.copy(classifier)
     if hasattr(classifier, "module_"):
-        classifier = copy.copy(classifier)
         classifier.module_ = {key: value.numpy(force=True) for key, value in classifier.module_.state_dict().items()}
-        stored.steps = [*pipeline.steps[:-1], (name, classifier)]
+    if hasattr(classifier, "paths_"):
+        classifier.paths_ = [path.stored() for path in classifier.paths_]
+        classifier.shares_ = [[*rounds, share] for rounds, share in classifier.shares_.items()]
+    stored.steps = [*pipeline.steps[:-1], (name, classifier)]
     contents: bytes = skops.io.dumps(stored)
     return contents
 
@@ -200,6 +348,21 @@ def _restore_network(classifier: Any) -> None:
     classifier.module_ = NetworkAverage.of_perceptrons(state).eval()
 
 
+def _restore_trees(classifier: Any) -> None:
+    """Make the boosted trees of a classifier from LightGBM's text."""
+    if not hasattr(classifier, "paths_"):
+        return
+    lightgbm = import_extra("lightgbm", "lightgbm")
+
+    from tpauc.classifiers.boosting.boosting_path import BoostingPath, Rounds
+
+    try:
+        classifier.paths_ = [BoostingPath.restored(path) for path in classifier.paths_]
+    except lightgbm.basic.LightGBMError as error:
+        raise ValueError(f"its trees are not LightGBM's: {error}") from error
+    classifier.shares_ = {Rounds(*rounds): share for *rounds, share in classifier.shares_}
+
+
 def _check_run_folder_free(path: Path, *, overwrite: bool, is_run: bool, strangers: Sequence[str]) -> None:
     """Raise unless a run may be written to ``path``: it does not exist, is an empty folder, or a run to be replaced."""
     check_existing(path.parent, "the folder of --out,")
@@ -213,21 +376,26 @@ def _check_run_folder_free(path: Path, *, overwrite: bool, is_run: bool, strange
         raise UsageError(f"{path} holds more than a run, {listed(strangers)}; move that away, or choose another --out")
 
 
-def _check_card(card: Any, kind: str, fields: Mapping[str, type], where: object) -> dict[str, Any]:
-    """Return ``card`` if it is the card of a run with all ``fields``."""
-    if not isinstance(card, dict) or card.get("kind") != kind:
+def _check_card(card: Document, where: object) -> Document:
+    """Return ``card`` if it is the card of a run of this version with all fields."""
+    if card.get("kind") in _EARLIER_KINDS:
+        raise ValueError(
+            f"{where} is the card of a run of an earlier version of tpauc, which stored no threshold; make the run "
+            "again with `tpauc fit --overwrite`"
+        )
+    if card.get("kind") != _KIND:
         raise ValueError(f"{where} is not the card of a run of this version of tpauc")
-    _check_card_fields(card, fields, where)
-    _check_card_fields(card["settings"], {"method": str}, where)
-    _check_card_fields(card["target"], {"column": str}, where)
+    check_card_fields(card, _FIELDS, where)
+    for name, fields in _PARTS.items():
+        check_card_fields(card[name], fields, f"{where}, in {name!r},")
+    check_card_fields(card["threshold"]["test"], _RATES, f"{where}, in 'threshold',")
     for model in card["models"]:
-        if not isinstance(model, dict):
-            raise ValueError(f"{where} is damaged: a model is {brief(model)} where a mapping is expected")
-        _check_card_fields(model, {"name": str}, where)
+        if not isinstance(model, dict) or not isinstance(model.get("name"), str):
+            raise ValueError(f"{where} is damaged: each of its models must have a name, found {brief(model)}")
     return card
 
 
-def _check_card_fields(part: Mapping[str, Any], fields: Mapping[str, type | UnionType], where: object) -> None:
+def check_card_fields(part: Mapping[str, Any], fields: Mapping[str, Any], where: object) -> None:
     """Raise if a part of a card lacks one of the ``fields``, or has it with another type."""
     if wrong := [name for name, sort in fields.items() if not isinstance(part.get(name), sort)]:
         raise ValueError(f"{where} is damaged: {listed(wrong)} is missing or not what it should be")

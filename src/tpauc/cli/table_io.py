@@ -1,10 +1,11 @@
 """Tables from and to files: CSV, TSV, Parquet, NPZ. The suffix of the name decides the format.
 
 pyarrow reads them in several threads and is strict: a row that is too short or too long is an error, it is never filled
-in or cut. In text files an empty field and the usual words for it (NA, NaN, null, ...) are a missing value. A ``.csv``
-file may have semicolons instead of commas. A blank line is not a row, except in a text file with one column: there it
-is a missing value unless it is the last line. An NPZ file holds arrays of equal length; a matrix ``X`` becomes the
-columns ``X[0]``, ``X[1]``, ...
+in or cut. An empty text and the usual words for it (NA, NaN, null, ...) are a missing value in every format, so that a
+table means the same in all of them. A ``.csv`` file may have semicolons instead of commas. A blank line is not a row,
+except in a text file with one column: there it is a missing value unless it is the last line. An NPZ file holds arrays
+of equal length; a matrix ``X`` becomes the columns ``X[0]``, ``X[1]``, ... Text in Parquet and NPZ files stays text,
+also where a text file would be read as numbers or dates.
 
 A file that cannot be read is a `ValueError` or `OSError` that says what is wrong with it.
 """
@@ -15,6 +16,7 @@ import io
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,8 +26,8 @@ import numpy as np
 
 from tpauc._files import write_atomically
 from tpauc._validation import import_extra
-from tpauc.cli._csv_files import SEPARATORS, Wanted, read_text, text_names
-from tpauc.cli.errors import UsageError, check_existing, check_output_path, listed
+from tpauc.cli._csv_files import SEPARATORS, Wanted, missing_words, read_again, read_text, text_names
+from tpauc.cli.errors import UsageError, check_columns, check_existing, check_output_path, listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +48,7 @@ def column_names(path: Path) -> list[str]:
     file_format = _format_of(path)
     with _clear_errors(path):
         names = file_format.names(path)
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+    if twice := [name for name, times in Counter(names).items() if times > 1]:
         raise ValueError(f"{path} has more than one column called {listed(twice)}; rename them")
     return [name for name in names if not _INDEX_OF_PANDAS.fullmatch(name)]
 
@@ -59,6 +61,7 @@ def read_table(
     flags: Sequence[str] = (),
     texts: Sequence[str] = (),
     copied: Sequence[str] = (),
+    may_be_empty: bool = False,
 ) -> pa.Table:
     r"""Return the table in a file.
 
@@ -72,11 +75,13 @@ def read_table(
         The columns that hold numbers, and booleans; anything else in a text file is an error.
     texts, copied : sequences of str
         The columns to read as text, "007" as "007". In ``copied`` columns no word means a missing value: "NA" is "NA".
+    may_be_empty : bool, default=False
+        Whether a table without rows is no error.
 
     Returns
     -------
     pyarrow.Table
-        With at least one row.
+        With at least one row, unless it may be empty.
 
     Examples
     --------
@@ -92,18 +97,9 @@ def read_table(
     check_columns(chosen, found, path)
     with _clear_errors(path):
         table = _format_of(path).read(path, Wanted(chosen, numbers, flags, texts, copied))
-    if table.num_rows == 0:
+    if table.num_rows == 0 and not may_be_empty:
         raise ValueError(f"{path} has no rows")
     return table
-
-
-def check_columns(wanted: Sequence[str], found: Sequence[str], where: object) -> None:
-    """Raise if the table called ``where`` lacks a column that was asked for."""
-    if missing := [name for name in wanted if name not in found]:
-        many = len(missing) > 1
-        raise UsageError(
-            f"{where} has no column{'s' if many else ''} {listed(missing)}; its columns are {listed(found)}"
-        )
 
 
 def _format_of(path: Path) -> _Format:
@@ -146,7 +142,7 @@ def _read_parquet(path: Path, wanted: Wanted) -> pa.Table:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path, page_checksum_verification=True) as file:
-        return file.read(columns=wanted.columns)
+        return _without_missing_words(file.read(columns=wanted.columns), wanted.copied)
 
 
 def _npz_names(path: Path) -> list[str]:
@@ -161,7 +157,31 @@ def _read_npz(path: Path, wanted: Wanted) -> pa.Table:
     if len({column.size for column in columns.values()}) > 1:
         sizes = ", ".join(f"{name} {column.size}" for name, column in columns.items())
         raise ValueError(f"its arrays must have equal length, found {sizes:.200}")
-    return pa.table(columns)
+    return _without_missing_words(pa.table(columns), wanted.copied)
+
+
+def _without_missing_words(table: pa.Table, copied: Sequence[str]) -> pa.Table:
+    """Return the table with missing values for the texts that mean one in a text file, except in ``copied`` columns."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    words = missing_words()
+    for number, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if field.name in copied or not is_text(kind):
+            continue
+        column = table[number].cast(kind).cast(pa.large_string())
+        missing = pc.is_in(column, value_set=pa.array(words, pa.large_string()))
+        if pc.any(missing).as_py():
+            table = table.set_column(number, field.name, pc.if_else(missing, None, column))
+    return table
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a column of this type holds text."""
+    import pyarrow as pa
+
+    return kind in (pa.string(), pa.large_string(), pa.string_view())
 
 
 def _npz_columns(path: Path) -> dict[str, np.ndarray[Any, Any]]:
@@ -202,12 +222,28 @@ def check_table_path(path: Path, *, overwrite: bool) -> Path:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table as CSV, TSV or Parquet, whole or not at all."""
+    """Write a table as CSV, TSV or Parquet, whole or not at all; it is read again before it is put in place."""
     from pyarrow import csv, parquet
 
     buffer, suffix = io.BytesIO(), path.suffix.lower()
     if suffix in _PARQUET:
         parquet.write_table(table, buffer, write_page_checksum=True)
+        found = parquet.read_table(io.BytesIO(buffer.getbuffer()), page_checksum_verification=True)
     else:
         csv.write_csv(table, buffer, csv.WriteOptions(delimiter=SEPARATORS[suffix]))
+        found = read_again(buffer.getbuffer(), SEPARATORS[suffix], table.schema)
+    _check_same_values(table, found, path)
     write_atomically(path, buffer.getbuffer())
+
+
+def _check_same_values(table: pa.Table, found: pa.Table, path: Path) -> None:
+    """Raise if a file would not hold the rows and names of the table, or other scores and alarms."""
+    import pyarrow as pa
+
+    same = found.num_rows == table.num_rows and found.column_names == table.column_names
+    for field in table.schema if same else ():
+        if (pa.types.is_floating(field.type) or pa.types.is_boolean(field.type)) and not table[field.name].null_count:
+            values, again = (np.asarray(part[field.name]) for part in (table, found))
+            same = same and np.array_equal(values, again, equal_nan=True)
+    if not same:
+        raise ValueError(f"{path} is not written, because its rows could not be read again")

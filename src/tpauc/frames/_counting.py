@@ -26,7 +26,7 @@ BoolArray = npt.NDArray[np.bool_]
 Key = tuple[Any, ...]
 
 CELL = "tpauc_cell"
-MOST_ROWS = 500_000  # in a cell; also keeps sums of squares inside a cell within 64 bits
+MOST_ROWS = 500_000  # in a cell; also keeps the parts of sums of powers inside a cell within 64 bits
 _MOST_PIECES = 32  # cut in one pass, and ranges of scores that are looked at in one pass
 
 

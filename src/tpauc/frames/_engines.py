@@ -54,7 +54,7 @@ def duckdb_connection(memory: str | None = None, threads: int | None = None) -> 
     settings: dict[str, Any] = {
         "temp_directory": os.path.join(tempfile.gettempdir(), f"tpauc-duckdb-{os.getpid()}"),
         "preserve_insertion_order": False,
-        "perfect_ht_threshold": 18,  # bits: a key of 16 bits and a few models are counted in an array
+        "perfect_ht_threshold": 21,  # bits: the cells of up to eight models are counted in an array
     }
     if memory is not None:
         settings["memory_limit"] = check_text(memory, "memory")

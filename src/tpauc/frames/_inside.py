@@ -6,12 +6,16 @@ scores), ``P`` the number of positives below it, and ``t`` the number of negativ
 sums, or take ranks of rows, which handle ties by themselves, and join the negatives with the positives' scores for
 ``t``. Everything else is grouped by the scores of positives, which are few where events are rare.
 
-Of the negatives of a cell some are selected. With ``h`` selected positives of one score, ``H`` selected positives below
-them, and ``below`` and ``upto`` selected negatives below and not above them, sums over the ``m`` selected negatives are
-sums over scores of positives as well: a negative has twice ``v`` selected positives below it, ties counted half, and
+Of the examples of a cell some are selected. A selected positive has twice ``w`` selected negatives below it, ties
+counted half, and a selected negative has twice ``v`` selected positives below it. All negatives between the same two
+scores of positives share their ``v``, so that sums over negatives are sums over scores of positives, too.
 
-    sum of v^2 = m (2 H_all)^2 - sum over scores of (upto J - (upto - below) K),
-    J = (2 (H + h))^2 - (2 H)^2,    K = (2 H + h)^2 - (2 H)^2.
+**Powers.** The sums of powers up to the fourth are whole numbers, beyond 64 bits. With at most 500,000 rows in a cell
+``x = w`` or ``x = v`` is less than 2^20, and ``x^2 = 2^20 a + b`` with ``a`` and ``b`` less than 2^20, so that
+
+    x^3 = 2^20 x a + x b,    x^4 = 2^40 a^2 + 2^21 a b + b^2
+
+come in parts whose sums fit, and Python puts them together.
 """
 
 from __future__ import annotations
@@ -29,6 +33,10 @@ from tpauc.frames._engines import Frame, collect, is_duckdb
 SERIES = "tpauc_series"
 _UNLIMITED = 2**62
 FEW_ROWS = 0.05  # share in wanted cells up to which DuckDB is faster by grouping, with one scan, than by ranking
+
+_PART = 2**20
+_HALVES = ("w", "v_tied", "v_gap")
+_PARTS = ("2", "3a", "3b", "4aa", "4ab", "4bb")
 
 Sums = dict[str, Any]
 
@@ -59,20 +67,21 @@ class Constants(NamedTuple):
 
 
 def sums_inside_cells(
-    counted: Counted, wanted: dict[Key, BoolArray], constants: Constants, *, squares: bool
+    counted: Counted, wanted: dict[Key, BoolArray], constants: Constants, *, powers: bool
 ) -> dict[Key, dict[int, Sums]]:
     """Make the last pass; return the sums of each series in each of its wanted cells.
 
-    The sums are ``won`` and ``tied`` pairs; with ``squares`` also ``w_squares``, ``w_last`` and ``v_first`` of
-    :class:`tpauc.metrics.large_sample.CellSums`, and ``v_part``, the sum over scores in the formula above; for the
-    cells in ``needs`` the lowest possible ``threshold`` and the positives and negatives below it.
+    The sums are ``won`` and ``tied`` pairs; with ``powers`` also ``w_last`` and ``v_first`` of
+    :class:`tpauc.metrics.large_sample.CellSums` and what :func:`powers_of` reads, without the negatives above all
+    positives, of which ``q_last`` says how many are not; for the cells in ``needs`` the lowest possible ``threshold``
+    and the positives and negatives below it.
     """
     spans = wanted_spans(counted, wanted)
     if not spans:
         return {key: {} for key in counted.series}
     series = list(counted.series)
     keys = [SERIES] if counted.columns.keys else []
-    rows = _rows_in(counted, spans, series)
+    rows = rows_in(counted, spans, series)
     ranking = is_duckdb(rows) and _share_of_rows(counted, wanted) > FEW_ROWS
     positives = _scores_by_ranking(rows, keys) if ranking else _scores_by_grouping(rows, keys)
     borders = constants.positive_borders, constants.negative_borders
@@ -82,8 +91,10 @@ def sums_inside_cells(
         *_selected(series, keys, "q", below_q + tied_q, below_q, borders[1]),
         _constant(series, keys, [(n.key, n.cell, n.negatives) for n in constants.needs], _UNLIMITED).alias("need"),
     )
-    terms, aggregates = _terms(squares=squares, point=bool(constants.needs))
     by_cell = [*keys, CELL]
+    if powers:
+        selected = _with_halves(selected, by_cell)
+    terms, aggregates = _terms(powers=powers, point=bool(constants.needs))
     found = collect(
         selected.select(*by_cell, *(term.alias(name) for name, term in terms.items()))
         .group_by(*by_cell)
@@ -98,7 +109,7 @@ def _share_of_rows(counted: Counted, wanted: dict[Key, BoolArray]) -> float:
     return inside / sum(int((c.positives + c.negatives).sum()) for c in counted.series.values())
 
 
-def _rows_in(counted: Counted, spans: list[tuple[float, float]], series: list[Key]) -> Frame:
+def rows_in(counted: Counted, spans: list[tuple[float, float]], series: list[Key]) -> Frame:
     """Return the rows of some ranges of scores, each with its series and its cell."""
     rows = counted.rows().filter(in_any(spans))
     columns = [nw.col(LABEL), one_zero(nw.col(SCORE)).alias(SCORE), counted.partition.cell(nw.col(SCORE)).alias(CELL)]
@@ -112,20 +123,31 @@ def one_zero(score: nw.Expr) -> nw.Expr:
     return nw.when(score == 0.0).then(nw.lit(0.0)).otherwise(score)
 
 
-def _scores_by_grouping(rows: Frame, keys: list[str]) -> Frame:
-    """Return each score of positives with the positives and the negatives below it and equal to it in its cell."""
+def grouped_by_score(rows: Frame, keys: list[str]) -> Frame:
+    """Return each score with its positives ``p`` and negatives ``q``, and with those of its cell up to this score."""
     by_cell = [*keys, CELL]
-    p, n = nw.col("p"), nw.col("n")
+    p, q = nw.col("p"), nw.col("q")
     return (
         rows.select(*by_cell, SCORE, one_if(LABEL).alias("positive"))
         .group_by(*by_cell, SCORE)
         .agg(nw.col("positive").count().cast(nw.Int64).alias("p"), nw.len().cast(nw.Int64).alias("n"))
+        .with_columns((nw.col("n") - p).alias("q"))
         .with_columns(
-            (p.cum_sum().over(*by_cell, order_by=SCORE).cast(nw.Int64) - p).alias("below_p"),
-            (n.cum_sum().over(*by_cell, order_by=SCORE).cast(nw.Int64) - n).alias("below"),
+            p.cum_sum().over(*by_cell, order_by=SCORE).cast(nw.Int64).alias("upto_p"),
+            q.cum_sum().over(*by_cell, order_by=SCORE).cast(nw.Int64).alias("upto_q"),
         )
+    )
+
+
+def _scores_by_grouping(rows: Frame, keys: list[str]) -> Frame:
+    """Return each score of positives with the positives and the negatives below it and equal to it in its cell."""
+    p, q = nw.col("p"), nw.col("q")
+    return (
+        grouped_by_score(rows, keys)
         .filter(p > 0)
-        .with_columns((nw.col("below") - nw.col("below_p")).alias("below_q"), (n - p).alias("tied_q"))
+        .with_columns(
+            (nw.col("upto_p") - p).alias("below_p"), (nw.col("upto_q") - q).alias("below_q"), q.alias("tied_q")
+        )
     )
 
 
@@ -152,25 +174,60 @@ def _scores_by_ranking(rows: Frame, keys: list[str]) -> Frame:
     return ranked.join(tied, on=by_score, how="left").with_columns(nw.col("tied_q").fill_null(0))
 
 
-def _terms(*, squares: bool, point: bool) -> tuple[dict[str, nw.Expr], list[nw.Expr]]:
+def _with_halves(selected: Frame, by_cell: list[str]) -> Frame:
+    """Add ``w``, ``v`` of the negatives tied with a score of positives and of the ``gap`` below it, and their squares.
+
+    ``x_a`` and ``x_b`` are the parts of ``x^2`` for each ``x`` of these three.
+    """
+    p_below, p_upto, q_below, q_upto = (nw.col(name) for name in ("p_below", "p_upto", "q_below", "q_upto"))
+    before = q_upto.shift(1).over(*by_cell, order_by=SCORE).fill_null(0).cast(nw.Int64)
+    halves = selected.with_columns(
+        (q_below + q_upto).alias("w"),
+        (p_below + p_upto).alias("v_tied"),
+        (2 * p_below).alias("v_gap"),
+        (q_below - before).alias("gap"),
+    )
+    squared = [nw.col(name) * nw.col(name) for name in _HALVES]
+    halves = halves.with_columns(
+        *((x // _PART).cast(nw.Int64).alias(f"{name}_a") for x, name in zip(squared, _HALVES, strict=True))
+    )
+    return halves.with_columns(
+        *((x - _PART * nw.col(f"{name}_a")).alias(f"{name}_b") for x, name in zip(squared, _HALVES, strict=True))
+    )
+
+
+def _parts(name: str) -> dict[str, nw.Expr]:
+    """Return the parts of the powers of a number."""
+    x, a, b = nw.col(name), nw.col(f"{name}_a"), nw.col(f"{name}_b")
+    return {"2": x * x, "3a": x * a, "3b": x * b, "4aa": a * a, "4ab": a * b, "4bb": b * b}
+
+
+def powers_of(name: str, sums: Sums) -> dict[int, int]:
+    """Return the sums of the second, third and fourth powers of ``w`` or ``v`` in a cell."""
+    part = {key: int(sums[f"{name}_{key}"]) for key in _PARTS}
+    return {
+        2: part["2"],
+        3: _PART * part["3a"] + part["3b"],
+        4: _PART**2 * part["4aa"] + 2 * _PART * part["4ab"] + part["4bb"],
+    }
+
+
+def _terms(*, powers: bool, point: bool) -> tuple[dict[str, nw.Expr], list[nw.Expr]]:
     """Return the terms of the sums for each score of positives, and how they are put together for a cell."""
     p_below, p_upto, q_below, q_upto = (nw.col(name) for name in ("p_below", "p_upto", "q_below", "q_upto"))
     h, tied = p_upto - p_below, q_upto - q_below
     terms = {"n_positive": nw.col("p"), "won": h * q_below, "tied": h * tied}
-    added = list(terms)
     aggregates = []
-    if squares:
-        w, v_tied = q_below + q_upto, p_below + p_upto
-        jump, half_jump = 4 * (p_upto * p_upto - p_below * p_below), v_tied * v_tied - 4 * p_below * p_below
+    if powers:
+        terms |= {f"w_{key}": h * part for key, part in _parts("w").items()}
+        of_gap = _parts("v_gap")
+        terms |= {f"v_{key}": tied * part + nw.col("gap") * of_gap[key] for key, part in _parts("v_tied").items()}
         first = nw.when(q_below == 0).then(h).otherwise(nw.lit(0, nw.Int64))
-        terms |= {
-            "w_squares": h * w * w,
-            "v_part": q_upto * jump - tied * half_jump,
-            "v_first": nw.when(q_upto == 0).then(2 * h).otherwise(first),
-        }
-        added += ["w_squares", "v_part", "v_first"]
-        terms |= {"w_last": nw.when(h > 0).then(w)}
-        aggregates.append(nw.col("w_last").max())
+        terms |= {"v_first": nw.when(q_upto == 0).then(2 * h).otherwise(first)}
+    added = list(terms)
+    if powers:
+        terms |= {"w_last": nw.when(h > 0).then(nw.col("w")), "q_last": q_upto}
+        aggregates += [nw.col("w_last").max(), nw.col("q_last").max()]
     if point:
         enough = nw.col("below_q") >= nw.col("need")
         least = {"threshold": SCORE, "positives_below": "below_p", "negatives_below": "below_q"}

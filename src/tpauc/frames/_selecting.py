@@ -7,15 +7,16 @@ from 0 to ``k+`` and the negatives from ``n- - k-`` to ``n-``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tpauc._validation import check_class_counts
 from tpauc.frames._counting import BoolArray, Counted, Counts, IntArray, Key, cut_full_cells
-from tpauc.frames._inside import Border, Constants, Need, sums_inside_cells
-from tpauc.metrics.histogram import ThresholdRates
-from tpauc.metrics.large_sample import CellSums, PairSums
+from tpauc.frames._inside import Border, Constants, Need, powers_of, sums_inside_cells
+from tpauc.metrics.large_sample import POWERS, CellSums, PairSums
+from tpauc.metrics.operating_points import AlarmCounts
 from tpauc.region import Region, hard_mass
 
 _MOST_CUTS = 40  # six are enough for any distribution in one piece
@@ -33,6 +34,13 @@ class Selection(NamedTuple):
 
     positives: Numbers
     negatives: Numbers
+
+
+class Threshold(NamedTuple):
+    """A threshold, and how many rows are on either side of it."""
+
+    score: float
+    alarms: AlarmCounts
 
 
 @dataclass
@@ -61,23 +69,28 @@ class Pairs:
             _selected(self.counts.negatives, self.selection.negatives),
         )
 
-    def sums(self, *, squares: bool) -> PairSums:
-        """Return the sums over all selected pairs; without ``squares`` only ``won`` and ``tied`` are meant."""
+    @cached_property
+    def sums(self) -> PairSums:
+        """The sums over all selected pairs; only ``won`` and ``tied`` if the passes were made without powers."""
         positives, negatives = self.selected()
         inside = CellSums.all_tied(positives, negatives)
         for place in np.flatnonzero((positives > 0) & (negatives > 0)):
             found = self.inside.get(int(self.counts.cells[place]))
             if found is None:  # one score alone: all tied
                 continue
-            for name in ("won", "tied", *(("w_squares", "w_last", "v_first") if squares else ())):
-                getattr(inside, name)[place] = int(found[name])
-            if squares:
-                p, q = int(positives[place]), int(negatives[place])
-                inside.v_squares[place] = q * (2 * p) ** 2 - int(found["v_part"])
+            inside.won[place], inside.tied[place] = int(found["won"]), int(found["tied"])
+            if "w_last" not in found:
+                continue
+            inside.w_last[place], inside.v_first[place] = int(found["w_last"]), int(found["v_first"])
+            above = int(negatives[place]) - int(found["q_last"])  # negatives above all positives of the cell
+            of_w, of_v = powers_of("w", found), powers_of("v", found)
+            for power in POWERS:
+                inside.w_powers[power][place] = of_w[power]
+                inside.v_powers[power][place] = of_v[power] + above * (2 * int(positives[place])) ** power
         return PairSums.of_cells(self.n_positive, self.n_negative, positives, negatives, inside)
 
-    def operating_point(self, region: Region) -> ThresholdRates:
-        """Return what :func:`tpauc.operating_point` returns."""
+    def threshold(self, region: Region) -> Threshold:
+        """Return the threshold that :func:`tpauc.operating_point` picks by default, and the rows on either side."""
         found = None
         for place in threshold_cells(self.counts, region):
             cell = int(self.counts.cells[place])
@@ -91,16 +104,12 @@ class Pairs:
             if found is not None:
                 break
         if found is None:
-            missed, alarms, threshold = self.n_positive, 0, float("inf")
-        else:
-            place, threshold, positives_below, negatives_below = found
-            missed = int(self.counts.positives[:place].sum()) + positives_below
-            alarms = int(self.counts.negatives[place:].sum()) - negatives_below
-        return ThresholdRates(
-            threshold=float(threshold),
-            tpr=(self.n_positive - missed) / self.n_positive,
-            fpr=alarms / self.n_negative,
-            feasible=missed <= hard_mass(self.n_positive, region.alpha),
+            return Threshold(float("inf"), AlarmCounts(0, self.n_positive, 0, self.n_negative))
+        place, threshold, positives_below, negatives_below = found
+        missed = int(self.counts.positives[:place].sum()) + positives_below
+        quiet = int(self.counts.negatives[:place].sum()) + negatives_below
+        return Threshold(
+            float(threshold), AlarmCounts(self.n_positive - missed, missed, self.n_negative - quiet, quiet)
         )
 
 
@@ -124,14 +133,20 @@ def check_classes(counted: Counted, label: str, names: dict[Key, str]) -> None:
 
 
 def add_up_pairs(
-    counted: Counted, selections: dict[Key, Selection], *, squares: bool, point: Region | None = None
+    counted: Counted,
+    selections: dict[Key, Selection],
+    *,
+    powers: bool,
+    point: Region | None = None,
+    borders: bool = False,
 ) -> dict[Key, Pairs]:
     """Cut full cells, make the last pass, and return the pairs of each series.
 
-    With ``point`` the cells of the operating point are looked at as well.
+    With ``point`` the cells of the operating point are looked at as well. With ``borders`` the cells at the borders of
+    the selection are cut, too, so that scores can be found in them.
     """
     for _ in range(_MOST_CUTS):
-        if not cut_full_cells(counted, _wanted(counted, selections, point)):
+        if not cut_full_cells(counted, _wanted(counted, selections, point, borders=borders)):
             break
     else:
         raise RuntimeError(f"the scores are still crowded after {_MOST_CUTS} passes; spread or round them first")
@@ -149,7 +164,7 @@ def add_up_pairs(
                 for place in threshold_cells(counts, point)
             )
     constants = Constants(positive_borders, negative_borders, needs)
-    inside = sums_inside_cells(counted, wanted, constants, squares=squares)
+    inside = sums_inside_cells(counted, wanted, constants, powers=powers)
     single = counted.partition.single_values
     return {key: Pairs(counts, selections[key], inside[key], single) for key, counts in counted.series.items()}
 
@@ -174,11 +189,15 @@ def _needed(counts: Counts, place: int, region: Region) -> int:
     return max(alarms - hard_mass(int(counts.negatives.sum()), region.beta), 0)
 
 
-def _wanted(counted: Counted, selections: dict[Key, Selection], point: Region | None) -> dict[Key, BoolArray]:
+def _wanted(
+    counted: Counted, selections: dict[Key, Selection], point: Region | None, *, borders: bool = False
+) -> dict[Key, BoolArray]:
     wanted = {}
     for key, counts in counted.series.items():
         positives, negatives = Pairs(counts, selections[key]).selected()
         mask = (positives > 0) & (negatives > 0)
+        if borders:
+            mask[[np.flatnonzero(positives)[-1], np.flatnonzero(negatives)[0]]] = True
         if point is not None:
             mask[threshold_cells(counts, point)] = True
         wanted[key] = mask

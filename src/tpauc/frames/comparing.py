@@ -9,15 +9,16 @@ from typing import Any
 import narwhals as nw
 
 from tpauc._validation import check_open_share
-from tpauc.frames._clusters import with_influence
-from tpauc.frames._columns import CLUSTER, LABEL, column_names, score_name
+from tpauc.frames._clusters import check_spread, clusters_by_class
+from tpauc.frames._columns import LABEL, column_names, score_name
 from tpauc.frames._counting import count
 from tpauc.frames._engines import Frame, collect
+from tpauc.frames._influence import contributed, with_influence
 from tpauc.frames._inside import SERIES
 from tpauc.frames._selecting import add_up_pairs, check_classes, hard_selection
 from tpauc.frames.evaluating import columns_of
-from tpauc.metrics.comparison import Comparison
-from tpauc.metrics.large_sample import PairSums, normal_comparison
+from tpauc.metrics.comparison import Comparison, large_sample_comparison
+from tpauc.metrics.large_sample import Moments, PairSums
 from tpauc.region import Region
 
 
@@ -44,8 +45,7 @@ def compare(
     Returns
     -------
     Comparison
-        With ``difference``, ``low``, ``high`` and ``p_value``, from the normal distribution of the difference; its
-        variance is that of the differences of the two models' influences, row by row.
+        With ``difference``, ``low``, ``high`` and ``p_value``, as :func:`tpauc.compare_tpauc` by ``method="delong"``.
 
     Examples
     --------
@@ -67,48 +67,40 @@ def compare(
     counted = count(columns)
     check_classes(counted, label, dict.fromkeys(counted.series, ""))
     selections = {key: hard_selection(counts, region) for key, counts in counted.series.items()}
-    pairs = add_up_pairs(counted, selections, squares=True)
+    pairs = add_up_pairs(counted, selections, powers=True)
     rows = columns.frame.with_columns(nw.lit(0, nw.Int32).alias(SERIES))
     for model in (0, 1):
         key = (model,)
         rows = with_influence(counted, rows, score_name(model), [key], pairs, f"influence_{model}")
-    first, second = (pairs[(model,)].sums(squares=True) for model in (0, 1))
-    difference = first.estimate() - second.estimate()
     rows = rows.with_columns((nw.col("influence_0") - nw.col("influence_1")).cast(nw.Float64).alias("between"))
-    fewest = min(first.n_positive, first.n_negative)
+    first, second = (pairs[(model,)].sums for model in (0, 1))
+    difference = first.estimate() - second.estimate()
+    means = (
+        (first.positive_powers[1] - second.positive_powers[1]) / first.n_positive,
+        (first.negative_powers[1] - second.negative_powers[1]) / first.n_negative,
+    )
     if columns.clustered:
-        variance, n_clusters = _by_cluster(rows, first, second)
-        return normal_comparison(difference, variance, min(fewest, n_clusters), confidence)
-    return normal_comparison(difference, _by_row(rows, first), fewest, confidence)
+        n_clusters = clusters_by_class(rows)
+        check_spread(n_clusters)
+        (moments,) = contributed(rows, "between", [means[0]], [means[1]], [first], [n_clusters])
+        return large_sample_comparison(difference, moments, min(n_clusters), confidence)
+    moments = _by_row(rows, means, first)
+    return large_sample_comparison(difference, moments, min(first.n_positive, first.n_negative), confidence)
 
 
-def _by_row(rows: Frame, sums: PairSums) -> float:
-    """Return the variance of the difference if all rows are independent."""
-    between = nw.col("between") / float(sums.twice_pairs)
+def _by_row(rows: Frame, means: tuple[float, float], sums: PairSums) -> Moments:
+    """Return the moments of the difference if all rows are independent."""
+    mean = nw.when(nw.col(LABEL)).then(nw.lit(means[0])).otherwise(nw.lit(means[1]))
+    squares = nw.col("squares")
     found = collect(
-        rows.select(LABEL, between.alias("between"), (between * between).alias("squares"))
+        rows.select(LABEL, ((nw.col("between") - mean) / float(sums.twice_pairs)).alias("between"))
+        .select(LABEL, (nw.col("between") * nw.col("between")).alias("squares"))
+        .with_columns((squares * squares).alias("fourths"))
         .group_by(LABEL)
-        .agg(nw.col("between").sum(), nw.col("squares").sum(), nw.len().alias("n"))
+        .agg(squares.sum(), nw.col("fourths").sum(), nw.len().alias("n"))
     )
-    variances = [
-        max(squares - total**2 / n, 0.0) * n / max(n - 1, 1)
-        for total, squares, n in zip(found["between"], found["squares"], found["n"], strict=True)
-    ]
-    return math.fsum(variances)
-
-
-def _by_cluster(rows: Frame, first: PairSums, second: PairSums) -> tuple[float, int]:
-    """Return the variance of the difference by cluster, and the number of clusters."""
-    positive_mean = (first.positive_total - second.positive_total) / first.n_positive
-    negative_mean = (first.negative_total - second.negative_total) / first.n_negative
-    mean = nw.when(nw.col(LABEL)).then(nw.lit(positive_mean)).otherwise(nw.lit(negative_mean))
-    total = nw.col("total")
-    found = collect(
-        rows.select(CLUSTER, ((nw.col("between") - mean) / float(first.twice_pairs)).alias("total"))
-        .group_by(CLUSTER)
-        .agg(total.sum())
-        .select((total * total).alias("squares"))
-        .select(nw.col("squares").sum(), nw.len().alias("clusters"))
+    factors = [n / max(n - 1, 1) for n in found["n"]]
+    return Moments(
+        math.fsum(factor * second for factor, second in zip(factors, found["squares"], strict=True)),
+        math.fsum(factor**2 * fourth for factor, fourth in zip(factors, found["fourths"], strict=True)),
     )
-    squares, clusters = found["squares"][0], found["clusters"][0]
-    return squares * clusters / max(clusters - 1, 1), int(clusters)

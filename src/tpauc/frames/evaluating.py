@@ -18,16 +18,16 @@ from tpauc._validation import (
     check_positive,
     check_share,
 )
-from tpauc.frames._clusters import clustered_variances
+from tpauc.frames._clusters import Clusters, by_cluster
 from tpauc.frames._columns import Columns, check_columns, column_names
 from tpauc.frames._counting import Counted, Key, count
 from tpauc.frames._engines import as_frame, is_path
 from tpauc.frames._selecting import Pairs, add_up_pairs, check_classes, hard_selection
 from tpauc.frames.opening import open_files
 from tpauc.metrics.area import tie_credit
-from tpauc.metrics.histogram import BINS, Histogram, ThresholdRates
-from tpauc.metrics.intervals import Interval
-from tpauc.metrics.large_sample import logit_limits
+from tpauc.metrics.histogram import BINS, Histogram
+from tpauc.metrics.intervals import Interval, large_sample_interval
+from tpauc.metrics.operating_points import OperatingPoint, point_of_counts
 from tpauc.region import Region
 
 
@@ -36,7 +36,8 @@ class Evaluation:
     """What :func:`evaluate` finds for one score column in one subgroup.
 
     ``by`` maps the subgroup columns to their values. ``error`` is how far ``interval.estimate`` can be from the exact
-    value: 0.0 unless a ``tolerance`` was given. ``n_clusters`` is None without ``groups``.
+    value: 0.0 unless a ``tolerance`` was given. ``n_clusters`` is None without ``groups``. ``point`` is what
+    :func:`tpauc.operating_point` returns: judged on the rows that its threshold was picked on.
     """
 
     score: str
@@ -44,7 +45,7 @@ class Evaluation:
     n_positive: int
     n_negative: int
     interval: Interval
-    point: ThresholdRates
+    point: OperatingPoint
     error: float = 0.0
     n_clusters: int | None = None
 
@@ -181,7 +182,7 @@ def evaluate(
     >>> table = pyarrow.table({"y": y, "model": rng.normal(size=y.size) + 2 * y})
     >>> found, = evaluate(table, label="y", score="model", alpha=0.3, beta=0.3)
     >>> print(f"{found.interval.estimate:.3f} in {found.interval.low:.3f} to {found.interval.high:.3f}")
-    0.375 in 0.324 to 0.429
+    0.375 in 0.323 to 0.429
     """
     region = Region(alpha, beta)
     confidence = check_open_share(confidence, "confidence")
@@ -199,9 +200,12 @@ def evaluate(
         if all(bound.error <= error for bound in bounds.values()):
             return [_bounded(columns, key, histograms[key], region, confidence) for key in keys]
     selections = {key: hard_selection(counts, region) for key, counts in counted.series.items()}
-    pairs = add_up_pairs(counted, selections, squares=True, point=region)
-    clusters = clustered_variances(counted, pairs) if columns.clustered else {}
-    return [_exact(columns, key, pairs[key], region, confidence, clusters.get(key)) for key in keys]
+    pairs = add_up_pairs(counted, selections, powers=True, point=region, borders=columns.clustered)
+    if not columns.clustered:
+        return [_exact(columns, key, pairs[key], region, confidence) for key in keys]
+    thresholds = {key: pairs[key].threshold(region).score for key in keys}
+    clusters = by_cluster(counted, pairs, thresholds)
+    return [_exact(columns, key, pairs[key], region, confidence, clusters[key]) for key in keys]
 
 
 def histogram(table: Any, *, label: str, score: str, pos_label: Any = None, bins: int = BINS) -> Histogram:
@@ -225,7 +229,7 @@ def _area(table: Any, label: str, score: str, pos_label: Any, region: Region, mi
     counted = count(columns)
     check_classes(counted, label, {(): ""})
     selections = {(): hard_selection(counted.series[()], region, beyond=min_fpr)}
-    return add_up_pairs(counted, selections, squares=False)[()].sums(squares=False).estimate(tie)
+    return add_up_pairs(counted, selections, powers=False)[()].sums.estimate(tie)
 
 
 def _exact(
@@ -234,21 +238,20 @@ def _exact(
     pairs: Pairs,
     region: Region,
     confidence: float,
-    clusters: tuple[float, int] | None,
+    clusters: Clusters | None = None,
 ) -> Evaluation:
-    sums = pairs.sums(squares=True)
-    estimate = sums.estimate()
-    variance, n_clusters = (sums.variance(), None) if clusters is None else clusters
-    fewest = min(sums.k_positive, sums.k_negative)
-    limits = logit_limits(estimate, variance, fewest, confidence)
+    sums, threshold = pairs.sums, pairs.threshold(region)
+    alarms = threshold.alarms if clusters is None else clusters.alarms
+    moments = sums.moments() if clusters is None else clusters.moments
+    selected = (sums.k_positive, sums.k_negative) if clusters is None else clusters.selected
     return Evaluation(
         _score_of(columns, key),
         _by_of(columns, key),
         pairs.n_positive,
         pairs.n_negative,
-        Interval(estimate, *limits, "delong"),
-        pairs.operating_point(region),
-        n_clusters=n_clusters,
+        large_sample_interval(sums.estimate(), moments, selected, confidence),
+        point_of_counts(threshold.score, alarms, region, confidence),
+        n_clusters=None if clusters is None else clusters.number,
     )
 
 
@@ -259,7 +262,7 @@ def _bounded(columns: Columns, key: Key, counts: Histogram, region: Region, conf
         int(counts.positives.sum()),
         int(counts.negatives.sum()),
         counts.interval(alpha=region.alpha, beta=region.beta, confidence=confidence),
-        counts.operating_point(alpha=region.alpha, beta=region.beta),
+        counts.operating_point(alpha=region.alpha, beta=region.beta, confidence=confidence),
         error=counts.bounds(alpha=region.alpha, beta=region.beta).error,
     )
 

@@ -1,7 +1,8 @@
 """Parquet and CSV files as a table of an engine: a path, several, a glob or a folder.
 
 Columns of CSV files are read as text and turned into numbers here, so that what is no number is counted and reported
-with everything else instead of stopping the reader at the first one.
+with everything else instead of stopping the reader at the first one. Scores that are written as integers of 2**53 or
+more are counted with them, because different ones would become the same float64.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import sys
 from collections.abc import Callable, Sequence
 from glob import glob, has_magic
 from pathlib import Path
@@ -21,6 +23,7 @@ from tpauc.frames._engines import duckdb_connection
 ENGINES = ("duckdb", "polars", "spark")
 _SUFFIXES = {"parquet": (".parquet", ".pq"), "csv": (".csv", ".csv.gz")}
 _YES, _NO = "true", "false"
+_MERGED_INTEGERS = 2.0**53  # from here on float64 holds only some of them
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -192,12 +195,18 @@ class _Text:
         return "label" if name == self.label and not self.text_label else "text"
 
     def expression(self, name: str, quote: str, cast: str) -> str:
-        """Return SQL for a column; what is no number becomes NaN, which is reported, and what is empty null."""
+        """Return SQL for a column; what is no number becomes NaN, which is reported, and what is empty null.
+
+        So do scores that are integers which float64 cannot tell apart.
+        """
         column = quote + name.replace(quote, quote * 2) + quote
         number = f"coalesce({cast}(trim({column}) as double), cast('NaN' as double))"
         yes = f"when lower(trim({column})) = '{_YES}' then 1.0 when lower(trim({column})) = '{_NO}' then 0.0"
+        integer = f"not (contains({column}, '.') or contains(lower({column}), 'e'))"
+        merged = f"{integer} and abs({number}) between {_MERGED_INTEGERS!r} and {sys.float_info.max!r}"
+        score = f"when {merged} then cast('NaN' as double) else {number}"
         kinds = {
-            "score": f"case when {column} is null then null else {number} end as {column}",
+            "score": f"case when {column} is null then null {score} end as {column}",
             "label": f"case when {column} is null then null {yes} else {number} end as {column}",
             "text": column,
         }
@@ -228,6 +237,10 @@ def _polars_csv(files: list[str], text: _Text, memory: None, threads: None) -> A
         column = polars.col(name)
         trimmed = column.str.strip_chars()
         number = trimmed.cast(polars.Float64, strict=False).fill_null(float("nan"))
+        if text.kind(name) == "score":
+            integer = ~trimmed.str.contains("[.eE]")
+            merged = integer & number.abs().is_between(_MERGED_INTEGERS, sys.float_info.max)
+            number = polars.when(merged).then(float("nan")).otherwise(number)
         if text.kind(name) == "label":
             lower = trimmed.str.to_lowercase()
             number = polars.when(lower == _YES).then(1.0).when(lower == _NO).then(0.0).otherwise(number)

@@ -34,6 +34,7 @@ from tpauc._validation import (
     check_share,
 )
 from tpauc.losses._objective import PairObjective, as_batch, pair_risk
+from tpauc.losses._transforms import refuse_transforms
 from tpauc.losses.distributed import global_sum, sum_over_processes
 from tpauc.losses.rank_weighting import TruncatedSide
 from tpauc.losses.surrogates import Square
@@ -85,6 +86,7 @@ class ReweightedCrossEntropy(nn.Module):
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the mean weighted cross-entropy, a tensor of shape (), at least float32."""
+        refuse_transforms(self, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         if self.counts is None:
             n_positive, total = sum_over_processes(
@@ -129,6 +131,7 @@ class FocalLoss(nn.Module):
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the mean focal loss, a tensor of shape (), at least float32."""
+        refuse_transforms(self, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         terms = _focal_terms(flat_logits, y, self.gamma)
         if self.alpha is not None:
@@ -187,6 +190,7 @@ class ClassBalancedFocal(nn.Module):
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the mean weighted loss, a tensor of shape (), at least float32."""
+        refuse_transforms(self, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         weight = y * self.positive_weight + (1.0 - y) * self.negative_weight
         terms = weight * _focal_terms(flat_logits, y, self.gamma)
@@ -258,6 +262,7 @@ class TruncatedLoss(nn.Module):
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the loss of the selected examples, a tensor of shape (), at least float32."""
+        refuse_transforms(self, logits=logits, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         if self.loss == "square":
             return pair_risk(flat_logits, y, self.objective)

@@ -20,6 +20,7 @@ from tpauc.losses._moments import PairMean
 from tpauc.losses._objective import SCORES, constant_weight_risk, differentiable
 from tpauc.losses._pair_matrix import PairMatrix, check_indices, check_num_examples
 from tpauc.losses._thresholds import UNSET, TrackedThresholds, upper_quantile
+from tpauc.losses._transforms import refuse_transforms
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.surrogates import as_surrogate
 from tpauc.losses.tpauc_loss import SurrogateLike
@@ -126,6 +127,7 @@ class CVaRTPAUCLoss(nn.Module):
         indices : Tensor of shape (n,), optional
             Row numbers in the data set, for a dual variable per positive.
         """
+        refuse_transforms(self, logits=logits, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         rows = check_indices(indices, flat_logits, self.num_examples)
         update = self.training and torch.is_grad_enabled()

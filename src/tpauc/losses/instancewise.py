@@ -17,6 +17,7 @@ from torch import nn
 
 from tpauc._validation import check_flag, check_logits_and_labels, check_positive
 from tpauc.losses._thresholds import TrackedThresholds
+from tpauc.losses._transforms import refuse_transforms
 from tpauc.losses.distributed import global_sum, sum_over_processes
 from tpauc.losses.minimax import SaddleLoss
 from tpauc.region import Region
@@ -73,6 +74,7 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the saddle function at the current ``a``, ``b`` and ``g``, a tensor of shape (), at least float32."""
+        refuse_transforms(self, logits=logits, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         update = self.training and torch.is_grad_enabled()
         positive, negative, has_pairs = self._moments(flat_logits, y, update)
@@ -86,6 +88,7 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
     @torch.no_grad()
     def move_to_saddle(self, logits: torch.Tensor, labels: torch.Tensor) -> None:
         """Set thresholds and variables to the saddle of the given batch, at which the value is the truncated risk."""
+        refuse_transforms(self, logits=logits, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         self.thresholds.move_to_quantiles(flat_logits, y)
         positive, negative, _ = self._moments(flat_logits, y, update=False)

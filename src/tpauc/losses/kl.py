@@ -21,6 +21,7 @@ from tpauc._validation import check_choice, check_flag, check_logits_and_labels,
 from tpauc.losses._moments import PairMean
 from tpauc.losses._objective import SCORES, differentiable
 from tpauc.losses._pair_matrix import PairMatrix, check_indices, check_num_examples
+from tpauc.losses._transforms import refuse_transforms
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.surrogates import as_surrogate
 from tpauc.losses.tpauc_loss import SurrogateLike
@@ -109,6 +110,7 @@ class KLTPAUCLoss(nn.Module):
         indices : Tensor of shape (n,), optional
             Row numbers in the data set, for a moving average per positive.
         """
+        refuse_transforms(self, logits=logits, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         rows = check_indices(indices, flat_logits, self.num_examples)
         update = self.training and torch.is_grad_enabled()

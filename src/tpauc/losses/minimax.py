@@ -36,6 +36,7 @@ from tpauc._validation import (
     check_trainable,
 )
 from tpauc.losses._objective import PairObjective, hardness_moments
+from tpauc.losses._transforms import refuse_transforms
 from tpauc.losses.surrogates import Square
 from tpauc.losses.weighting import TensorFunction, Weighting, WeightingFunction, as_weighting
 
@@ -224,6 +225,7 @@ class MinimaxTPAUCLoss(SaddleLoss):
 
     def _moments(self, logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the six moments of the (global) batch, and whether it has both classes."""
+        refuse_transforms(self, logits=logits, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         moments, has_pairs = hardness_moments(flat_logits, y, self.objective)
         if self.form == "paper":
@@ -290,6 +292,30 @@ def _moment_bounds(positive: WeightingFunction, negative: WeightingFunction) -> 
     return torch.tensor(bounds, dtype=torch.float64)
 
 
+class DescentAscent(torch.optim.SGD):
+    """`torch.optim.SGD` that projects the variables of a loss after each step; :func:`descent_ascent` makes it.
+
+    A copy together with its loss (``copy.deepcopy((model, loss, optimizer))``) projects the copy of the loss.
+    """
+
+    def __init__(self, groups: list[dict[str, Any]], loss: SaddleLoss, **options: Any) -> None:
+        super().__init__(groups, **options)
+        self.loss = loss
+        self.register_step_post_hook(_project)
+
+    # torch copies and pickles an optimiser without its hooks, and without what a class adds.
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"loss": self.loss}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self.register_step_post_hook(_project)
+
+
+def _project(optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    optimizer.loss.project()
+
+
 def descent_ascent(
     model: nn.Module,
     loss: SaddleLoss,
@@ -344,19 +370,14 @@ def descent_ascent(
         {"params": descent, "lr": a_lr, **plain},
         {"params": ascent, "lr": b_lr, "maximize": True, **plain},
     ]
-    optimizer = torch.optim.SGD(
+    return DescentAscent(
         groups,
+        loss,
         lr=check_positive(lr, "lr"),
         momentum=momentum,
         weight_decay=check_non_negative(weight_decay, "weight_decay"),
         nesterov=check_flag(nesterov, "nesterov") and momentum > 0.0,
     )
-
-    def project(_optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
-        loss.project()
-
-    optimizer.register_step_post_hook(project)
-    return optimizer
 
 
 def _step_sizes(dual_lr: float | tuple[float, ...] | list[float]) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from torch import nn
 
 from tpauc._validation import check_flag, check_logits_and_labels, check_open_share, check_positive
 from tpauc.losses._thresholds import TrackedThresholds
+from tpauc.losses._transforms import refuse_transforms
 from tpauc.losses.distributed import global_sum, sum_over_processes
 from tpauc.losses.surrogates import as_surrogate
 from tpauc.losses.tpauc_loss import SurrogateLike
@@ -50,6 +51,7 @@ class _RateConstrainedLoss(nn.Module):
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the loss, a tensor of shape (), at least float32."""
+        refuse_transforms(self, logits=logits, labels=labels)
         z, y = check_logits_and_labels(logits, labels)
         update = self.training and torch.is_grad_enabled()
         threshold = self._on_logits(self.thresholds(z.detach(), y, update).levels)

@@ -18,6 +18,7 @@ from torch import nn
 
 from tpauc._validation import brief, check_choice, check_count, check_flag, check_logits_and_labels
 from tpauc.losses._objective import SCORES, PairObjective, pair_risk
+from tpauc.losses._transforms import refuse_transforms
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.rank_weighting import TruncatedSide
 from tpauc.losses.surrogates import Surrogate, as_surrogate
@@ -103,6 +104,7 @@ class TPAUCLoss(nn.Module):
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the risk, a tensor of shape (), at least float32."""
+        refuse_transforms(self, logits=logits, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         return pair_risk(flat_logits, y, self.objective)
 

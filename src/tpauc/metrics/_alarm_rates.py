@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tpauc._validation import BoolArray
-from tpauc.metrics._proportions import Proportion, ScoredRows, proportion
+from tpauc.metrics._proportions import Proportion, ScoredRows, proportion, proportion_of_counts
 from tpauc.metrics.intervals import Interval
 
 FROM_BOTH_RATES = "from the limits of TPR and FPR"
@@ -54,6 +54,34 @@ class AlarmedRows:
             "npv": proportion(rows, ~alarm, ~positive, self.quiet, others),
             "alarm_rate": proportion(rows, positive | ~positive, alarm, alarms, alarms + others),
         }
+
+
+@dataclass(frozen=True)
+class AlarmCounts:
+    """Numbers of positives that are caught or missed and of negatives that raise an alarm or do not.
+
+    ``spreads`` has, for rows in groups, the number of groups of each rate and the sum over groups of ``(z / size)^2``
+    (see `tpauc.metrics._proportions`).
+    """
+
+    caught: int
+    missed: int
+    alarmed: int
+    quiet: int
+    spreads: Mapping[str, tuple[int, float]] | None = None
+
+    def proportions(self) -> dict[str, Proportion]:
+        """Return TPR, FPR, precision, NPV and alarm rate in the sample."""
+        alarms, others = self.caught + self.alarmed, self.missed + self.quiet
+        shares = {
+            "tpr": (self.caught, self.caught + self.missed),
+            "fpr": (self.alarmed, self.alarmed + self.quiet),
+            "precision": (self.caught, alarms),
+            "npv": (self.quiet, others),
+            "alarm_rate": (alarms, alarms + others),
+        }
+        spreads = self.spreads or {}
+        return {name: proportion_of_counts(*share, spreads.get(name)) for name, share in shares.items()}
 
 
 def rates_of(proportions: Mapping[str, Proportion], prevalence: float | None) -> dict[str, float]:

@@ -189,7 +189,7 @@ def _count_by_value(positives: FloatArray, negatives: FloatArray) -> tuple[int, 
     number = min(enough, 1 << ((positives.size + negatives.size) // 2).bit_length() - 1)
     low = min(float(positives.min()), float(negatives.min()))
     bins = _Bins(low, max(float(positives.max()), float(negatives.max())), number)
-    in_order = _is_sorted(positives) and _is_sorted(negatives)
+    in_order = is_sorted(positives) and is_sorted(negatives)
     if in_order or not bins.usable or number < 2 * fewer or number > _MOST_BINS:
         return _count_by_sorting(positives, negatives)
     if positives.size > negatives.size:
@@ -237,7 +237,7 @@ def _count_in_same_bin(positives: FloatArray, negatives: FloatArray, bins: _Bins
 
 def _count_by_sorting(positives: FloatArray, negatives: FloatArray) -> tuple[int, int]:
     """Count all pairs by searching the examples of the smaller class among the others."""
-    positives, negatives = (values if _is_sorted(values) else np.sort(values) for values in (positives, negatives))
+    positives, negatives = (values if is_sorted(values) else np.sort(values) for values in (positives, negatives))
     # Searching sorted values in sorted values walks memory forwards, several times faster than random access.
     if positives.size <= negatives.size:
         lower, not_higher = (int(np.searchsorted(negatives, positives, side=side).sum()) for side in _SIDES)
@@ -246,7 +246,7 @@ def _count_by_sorting(positives: FloatArray, negatives: FloatArray) -> tuple[int
     return positives.size * negatives.size - not_higher, not_higher - lower
 
 
-def _is_sorted(values: FloatArray) -> bool:
+def is_sorted(values: FloatArray) -> bool:
     """Return whether values are in ascending order; the first few decide for most that are not."""
     return all(bool((part[:-1] <= part[1:]).all()) for part in (values[:64], values))
 

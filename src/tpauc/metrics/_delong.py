@@ -116,6 +116,10 @@ def weighted_influences(
         hardest = rows[np.argsort(sign * scores[rows], kind="stable")]
         up_to = np.cumsum(weight[hardest])
         inside[hardest] = np.clip(target - (up_to - weight[hardest]), 0.0, weight[hardest])
+        # Rows tied at the border share what the region takes of them, so that the order of rows does not matter.
+        border = scores[hardest[np.flatnonzero(inside[hardest])[-1]]]
+        tied = rows[scores[rows] == border]
+        inside[tied] = weight[tied] * (inside[tied].sum() / weight[tied].sum())
     hard = [rows[inside[rows] > 0.0] for rows in classes]
     for own, other, sign in ((hard[0], hard[1], 1.0), (hard[1], hard[0], -1.0)):
         won = _share_below(sign * scores[own], sign * scores[other], inside[other])
@@ -173,14 +177,34 @@ def contributions(
     return by_row, weight if repeats and weight is not None else 1.0
 
 
-def units_inside(inside: FloatArray, groups: IntArray | None, repeats: bool) -> float:
-    """Return how many units the region selects: repeated rows, or as many equal ones as vary like these weights."""
-    if groups is not None:
-        inside = np.bincount(groups, weights=inside).astype(np.float64)
-    elif repeats:
-        return float(inside.sum())
-    share = inside / inside.max()
-    return float(share.sum() ** 2 / (share**2).sum())
+def units_inside(inside: FloatArray, weight: FloatArray, groups: IntArray | None, repeats: bool) -> float:
+    """Return how many units the region selects: repeated rows, or as many equal ones as vary like these weights.
+
+    Repeated rows that are tied at the border come whole: the squares over groups are expected ones, over all orders.
+    """
+    if groups is None:
+        if repeats:
+            return float(np.rint(inside.sum()))  # parts of tied rows add up to a whole number
+        share = inside / inside.max()
+        return float(share.sum() ** 2 / (share**2).sum())
+    by_group = np.bincount(groups, weights=inside).astype(np.float64)
+    largest = float(by_group.max())
+    squares = float(((by_group / largest) ** 2).sum())
+    tied = (inside > 0.0) & (inside < weight)
+    if repeats and tied.any():
+        in_group = np.bincount(groups[tied], weights=weight[tied])
+        share_of_ties = float(inside[tied][0] / weight[tied][0])
+        spread = spread_of_ties(share_of_ties, float(in_group.sum()), float(in_group @ in_group))
+        squares += spread / largest**2
+    return float((by_group / largest).sum() ** 2 / squares)
+
+
+def spread_of_ties(share: float, number: float, squares: float) -> float:
+    """Return the sum over groups of the variance of how many rows are drawn, if a share of tied rows is.
+
+    ``number`` is how many rows are tied, ``squares`` the sum of squares of their numbers in each group.
+    """
+    return share * (1.0 - share) * float(number**2 - squares) / max(float(number) - 1.0, 1.0)
 
 
 def contributions_of_runs(found: Influences, n_positive: int, n_negative: int) -> Moments:

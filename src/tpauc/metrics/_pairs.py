@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray
-from tpauc.metrics._binning import count_pairs
-from tpauc.region import Region, hard_mass
+from tpauc.metrics._binning import count_pairs, is_sorted
+from tpauc.region import Region
 
 _Weights = npt.NDArray[Any]  # float64, or int64 for repeated rows
 _EXACT = 2**53  # weight of the rows that float64 still counts one by one
@@ -39,6 +39,11 @@ class PairCounts(NamedTuple):
 
 def selected_pairs(positive: BoolArray, scores: FloatArray, k_positive: int, k_negative: int) -> PairCounts:
     """Count pairs of the ``k_positive`` lowest positives and the ``k_negative`` highest negatives."""
+    # Rows from a database often come in the order of their scores. Then there is nothing to select or sort.
+    for step in (1, -1):
+        if is_sorted(scores[::step]):
+            positives, negatives = scores.compress(positive)[::step], scores.compress(~positive)[::step]
+            return _sorted_pairs(positives[:k_positive].copy(), negatives[-k_negative:].copy())
     if scores.size >= _MANY_ROWS:
         return PairCounts(*count_pairs(positive, scores, k_positive, k_negative), k_positive * k_negative)
     # In place: the selections are copies, and new memory costs more than sorting.
@@ -46,6 +51,11 @@ def selected_pairs(positive: BoolArray, scores: FloatArray, k_positive: int, k_n
     negatives = _highest_negatives(positive, scores, k_negative)
     positives.sort()
     negatives.sort()
+    return _sorted_pairs(positives, negatives)
+
+
+def _sorted_pairs(positives: FloatArray, negatives: FloatArray) -> PairCounts:
+    """Count pairs of rows that are in ascending order."""
     n_pairs = positives.size * negatives.size
     # Searching sorted values in sorted values walks memory forwards, several times faster than random access.
     if positives.size <= negatives.size:
@@ -105,17 +115,18 @@ class WeightedClasses(NamedTuple):
             classes.append(WeightedRows(scores[side], weights))
         return cls(classes[0], classes[1], repeats)
 
-    def targets(self, region: Region) -> tuple[float, float]:
-        """Return the weight of the positives and of the negatives in the region; rounded down for repeated rows."""
-        if self.repeats:
-            n_positive, n_negative = int(self.positives.total), int(self.negatives.total)
-            return region.hard_positives(n_positive), region.hard_negatives(n_negative)
-        return self.positives.total * region.alpha, self.negatives.total * region.beta
+    def masses(self, region: Region) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return where the region begins and ends among the positives and the negatives, by weight from the hardest on.
 
-    def share_of_negatives(self, share: float) -> float:
-        """Return the weight of a share of the negatives, which may be 0."""
-        total = self.negatives.total
-        return hard_mass(total, share) if self.repeats else total * share
+        Rounded down for repeated rows.
+        """
+        n_positive, n_negative = self.positives.total, self.negatives.total
+        if self.repeats:
+            return region.ranks_of_positives(int(n_positive)), region.ranks_of_negatives(int(n_negative))
+        return (
+            (n_positive * region.min_alpha, n_positive * region.alpha),
+            (n_negative * region.min_beta, n_negative * region.beta),
+        )
 
 
 def repeats_rows(weight: FloatArray) -> bool:

@@ -84,15 +84,22 @@ def scored_rows(
         present = weight > 0
         positive, scores, weight = positive[present], scores[present], weight[present]
         codes = None if codes is None else check_groups(codes[present], positive)
+    return weighted_rows(positive, scores, weight, codes)
+
+
+def weighted_rows(
+    positive: BoolArray, scores: FloatArray, weight: FloatArray, groups: npt.NDArray[np.intp] | None = None
+) -> ScoredRows:
+    """Return checked rows whose weights are all above 0; an error if the weights cannot be squared."""
     with np.errstate(over="ignore"):
         if bool((weight == np.floor(weight)).all()) and weight.sum() <= 2.0**53:
-            return ScoredRows(positive, scores, weight.astype(np.int64), codes)
+            return ScoredRows(positive, scores, weight.astype(np.int64), groups)
         if not np.isfinite(np.square(weight).sum()) or not np.square(weight).all():
             raise ValueError(
                 "sample_weight must hold numbers whose squares fit into float64, found "
                 f"{weight.min():g} to {weight.max():g}; multiply them by a constant"
             )
-    return ScoredRows(positive, scores, weight, codes)
+    return ScoredRows(positive, scores, weight, groups)
 
 
 def clopper_pearson(part: float, size: float, confidence: float) -> tuple[float, float]:
@@ -175,13 +182,33 @@ def _size_by_groups(
 ) -> tuple[float, int]:
     """Return the number of rows over the design effect, and the number of groups."""
     names, codes = np.unique(groups, return_inverse=True)
-    n_groups = names.size
+    # Sums of whole weights are exact, so repeated rows give the same size to the last bit.
+    in_group = np.bincount(codes, weights=weight)
+    residual = np.bincount(codes, weights=weight * inside) - share * in_group
+    squares = float(residual @ residual) / float(in_group.sum()) ** 2
+    return _size_of_groups(share, n_rows, names.size, squares)
+
+
+def _size_of_groups(share: float, n_rows: float, n_groups: int, squares: float) -> tuple[float, int]:
+    """Return the number of rows over the design effect from the sum over groups of ``(z / sum w)^2``."""
     if n_groups == 1 or n_rows <= 1.0:
         return 1.0, 1
     if not 0.0 < share < 1.0:
         return min(n_rows, float(n_groups)), n_groups
-    # Sums of whole weights are exact, so repeated rows give the same size to the last bit.
-    in_group = np.bincount(codes, weights=weight)
-    residual = np.bincount(codes, weights=weight * inside) - share * in_group
-    variance = n_groups / (n_groups - 1.0) * float(residual @ residual) / float(in_group.sum()) ** 2
+    variance = n_groups / (n_groups - 1.0) * squares
     return (min(n_rows, share * (1.0 - share) / variance) if variance > 0.0 else n_rows), n_groups
+
+
+def proportion_of_counts(part: int, whole: int, groups: tuple[int, float] | None = None) -> Proportion:
+    """Return the share ``part / whole`` of rows that count alike.
+
+    ``groups`` is how many groups they are in, and the sum over groups of ``(z / whole)^2``.
+    """
+    method = EXACT if groups is None else BY_GROUPS
+    if whole == 0:
+        return Proportion(np.nan, 0, 0, method, 0)
+    share = part / whole
+    if groups is None:
+        return Proportion(share, part, whole, method, whole)
+    size, n_groups = _size_of_groups(share, float(whole), *groups)
+    return Proportion(share, share * size, size, method, whole, n_groups)

@@ -20,10 +20,11 @@ effect (Korn and Graubard, 1998). To first order the error of a TPR at FPR ``t``
     d = ([x > c] - R) / m  for a positive,    d = -R' ([y > c] - t) / n  for a negative,
 
 ``R'`` the slope of the ROC curve there. The design effect is the sum over groups of ``(sum of d in the group)^2``
-over the sum of ``d^2`` over rows, at least 1. So what shifts all scores of a group cancels. With few groups this is
-uncertain, so the sizes shrink further by the squared ratio of two Student quantiles, with rows and with groups as
-degrees of freedom. Where all rows of a class are on one side of ``c``, no spread is seen, and each group counts as one
-row.
+over the sum of ``d^2`` over rows, at least 1. So what shifts all scores of a group cancels. This is uncertain if few
+groups decide, so the sizes shrink further by the squared ratio of two Student quantiles. The degrees of freedom are the
+rows, and those of the variance by groups (Satterthwaite, 1946), ``2 D^2 / (G var(z^2))`` with ``z`` the sum of ``d`` in
+a group and ``D`` the sum of ``z^2`` over the ``G`` groups, at most the number of groups less 1. Where all
+rows of a class are on one side of ``c``, no spread is seen, and each group counts as one row.
 """
 
 from __future__ import annotations
@@ -162,18 +163,23 @@ def effective_sizes(positives: ClassRows, negatives: ClassRows, fpr: FloatArray,
     n_groups = [np.unique(codes).size for codes in (positives.groups, negatives.groups)]
     thresholds = negatives.score_of_rank(allowed(negatives.total, fpr) + 1)
     for place, threshold in enumerate(thresholds):
+        freedom = math.inf
         if any(rows.above(threshold) in (0, rows.total) for rows in classes):
             sizes[place] = n_groups
         else:
-            effect = _design_effect(positives, negatives, float(threshold), float(fpr[place]))
-            sizes[place] /= effect if effect > 1.0 + 1e-9 else 1.0  # rounding must not cost a row
-    quantiles = [student.isf(tail, [rows.total - 1, n - 1]) for rows, n in zip(classes, n_groups, strict=True)]
-    shrink = min(float(by_rows / by_groups) ** 2 for by_rows, by_groups in quantiles)
-    return np.clip(sizes * shrink, 1.0, None)
+            effect, of_effect = _design_effect(positives, negatives, float(threshold), float(fpr[place]))
+            if effect > 1.0 + 1e-9:  # rounding must not cost a row
+                sizes[place] /= effect
+                freedom = of_effect
+        degrees = [[rows.total - 1, min(n - 1, freedom)] for rows, n in zip(classes, n_groups, strict=True)]
+        by_rows, by_groups = student.isf(tail, degrees).T
+        sizes[place] *= float((by_rows / by_groups).min()) ** 2
+    at_least_one: FloatArray = np.maximum(sizes, 1.0)
+    return at_least_one
 
 
-def _design_effect(positives: ClassRows, negatives: ClassRows, threshold: float, share: float) -> float:
-    """Return the variance by groups over the variance by rows of the TPR at this FPR."""
+def _design_effect(positives: ClassRows, negatives: ClassRows, threshold: float, share: float) -> tuple[float, float]:
+    """Return the variance by groups over the variance by rows of the TPR at this FPR, and its degrees of freedom."""
     n_groups = 1 + max(int(rows.groups.max()) for rows in (positives, negatives) if rows.groups is not None)
     by_group, by_rows = np.zeros(n_groups), 0.0
     for rows, factor in ((positives, 1.0), (negatives, -_slope(positives, negatives, share))):
@@ -181,7 +187,10 @@ def _design_effect(positives: ClassRows, negatives: ClassRows, threshold: float,
         influence = factor * (above - int(rows.above(threshold)) / rows.total) / rows.total
         by_group += rows.sums_by_group(influence, n_groups)
         by_rows += float(np.diff(rows.up_to) @ influence**2)
-    return float(by_group @ by_group) / by_rows
+    squares = by_group**2
+    spread = float(squares.var())
+    freedom = 2.0 * float(squares.sum()) ** 2 / (n_groups * spread) if spread > 0.0 else math.inf
+    return float(squares.sum()) / by_rows, max(freedom, 1.0)
 
 
 def _slope(positives: ClassRows, negatives: ClassRows, share: float) -> float:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from tpauc._validation import (
     BoolArray,
     FloatArray,
+    brief,
     check_choice,
     check_flag,
     check_labels_and_scores,
@@ -39,7 +40,7 @@ from tpauc.metrics._pairs import (
     selected_pairs,
     weighted_pairs,
 )
-from tpauc.region import Region, hard_mass
+from tpauc.region import Region
 
 _TIES = {"half": 0.5, "optimistic": 1.0, "pessimistic": 0.0}
 _NO_WEIGHT = 1e-12  # share of the weight of a class that rounding may leave on the wrong side of a border
@@ -92,7 +93,52 @@ def tpauc_score(
     >>> tpauc_score(["ill", "ill", "well", "well"], [4, 2, 3, 1], alpha=1, beta=1, pos_label="ill")
     0.75
     """
-    region = Region(alpha, beta)
+    return partial_auc_score(
+        y_true,
+        y_score,
+        region=Region(alpha, beta),
+        normalize=normalize,
+        ties=ties,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+    )
+
+
+def partial_auc_score(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    region: Region,
+    normalize: bool = True,
+    ties: str = "half",
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Area under the ROC curve inside any rectangle of the plot; the other ``*_score`` functions are special cases.
+
+    Parameters
+    ----------
+    y_true, y_score, normalize, ties, sample_weight, pos_label
+        As in :func:`tpauc_score`.
+    region : tpauc.Region
+        The rectangle.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from tpauc import Region
+    >>> y = [1, 1, 1, 1, 0, 0, 0, 0]
+    >>> score = [0.9, 0.8, 0.6, 0.3, 0.7, 0.4, 0.2, 0.1]
+    >>> partial_auc_score(y, score, region=Region(alpha=0.5, beta=0.5))  # the corner: TPAUC
+    0.25
+    >>> partial_auc_score(y, score, region=Region(alpha=1, beta=0.5, min_alpha=0.5))  # the lower left: TPR <= 0.5
+    1.0
+    """
+    if not isinstance(region, Region):
+        raise TypeError(f"region must be a tpauc.Region, got {brief(region)}")
     check_flag(normalize, "normalize")
     tie = tie_credit(ties)
     positive, scores, weight = _checked(y_true, y_score, sample_weight, pos_label)
@@ -103,16 +149,10 @@ def tpauc_score(
 def area_in_region(
     positive: BoolArray, scores: FloatArray, region: Region, *, tie: float = 0.5, weight: FloatArray | None = None
 ) -> float:
-    """Return :func:`tpauc_score` for arrays that are checked already; a tied pair counts ``tie``."""
+    """Return :func:`partial_auc_score` for arrays that are checked already; a tied pair counts ``tie``."""
     if weight is not None:
-        classes = WeightedClasses.of(positive, scores, weight)
-        positive_mass, negative_mass = classes.targets(region)
-        hard_positives = lowest_mass(classes.positives, positive_mass)
-        hard_negatives = highest_mass(classes.negatives, negative_mass)
-        return weighted_pairs(hard_positives, hard_negatives).mean(tie)
-    n_positive = int(np.count_nonzero(positive))
-    k_positive, k_negative = region.hard_positives(n_positive), region.hard_negatives(scores.size - n_positive)
-    return selected_pairs(positive, scores, k_positive, k_negative).mean(tie)
+        return _weighted_pairs_in(WeightedClasses.of(positive, scores, weight), region).mean(tie)
+    return _pairs_in(positive, scores, region).mean(tie)
 
 
 def tie_credit(ties: str) -> float:
@@ -155,15 +195,15 @@ def opauc_score(
     lower = check_number(min_fpr, "min_fpr")
     if not 0.0 <= lower < upper:
         raise ValueError(f"min_fpr must be in [0, beta) = [0, {upper}), got {min_fpr!r}")
-    check_flag(normalize, "normalize")
-    tie = tie_credit(ties)
-    positive, scores, weight = _checked(y_true, y_score, sample_weight, pos_label)
-    if weight is None:
-        pairs = _pairs_between(positive, scores, lower, upper)
-    else:
-        pairs = _weighted_pairs_between(WeightedClasses.of(positive, scores, weight), lower, upper)
-    value = pairs.mean(tie)
-    return value if normalize else value * (upper - lower)
+    return partial_auc_score(
+        y_true,
+        y_score,
+        region=Region(1.0, upper, min_beta=lower),
+        normalize=normalize,
+        ties=ties,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+    )
 
 
 def auc_score(
@@ -230,7 +270,7 @@ def tpr_dependent_opauc(
     positive, scores, weight = _checked(y_true, y_score, sample_weight, pos_label)
     classes = WeightedClasses.of(positive, scores, np.ones(scores.size) if weight is None else weight)
     positives, negatives = classes.positives, classes.negatives
-    k_positive, k_negative = classes.targets(region)
+    (_, k_positive), (_, k_negative) = classes.masses(region)
     hard_positives, hard_negatives = lowest_mass(positives, k_positive), highest_mass(negatives, k_negative)
     easy = positives.total - k_positive
     won, tied, _ = weighted_pairs(hard_positives, hard_negatives)
@@ -253,32 +293,31 @@ def _checked(
     return positive, scores, None if sample_weight is None else check_sample_weight(sample_weight, positive)
 
 
-def _pairs_between(positive: BoolArray, scores: FloatArray, min_fpr: float, beta: float) -> PairCounts:
-    """Count pairs of all positives and of the negatives between two false positive rates."""
+def _pairs_in(positive: BoolArray, scores: FloatArray, region: Region) -> PairCounts:
+    """Count the pairs of a rectangle: those of its corners, added and subtracted."""
     n_positive = int(np.count_nonzero(positive))
-    n_negative = scores.size - n_positive
-    first, last = hard_mass(n_negative, min_fpr), Region(1.0, beta).hard_negatives(n_negative)
-    _check_not_empty(first, last, min_fpr, beta, n_negative)
-    won, tied, total = selected_pairs(positive, scores, n_positive, last)
-    if first == 0:
-        return PairCounts(won, tied, total)
-    without = selected_pairs(positive, scores, n_positive, first)
-    return PairCounts(won - without.won, tied - without.tied, total - without.total)
+    first_positive, last_positive = region.ranks_of_positives(n_positive)
+    first_negative, last_negative = region.ranks_of_negatives(scores.size - n_positive)
+    pairs = selected_pairs(positive, scores, last_positive, last_negative)
+    for sign, k_positive, k_negative in (
+        (-1, first_positive, last_negative),
+        (-1, last_positive, first_negative),
+        (1, first_positive, first_negative),
+    ):
+        if k_positive and k_negative:
+            corner = selected_pairs(positive, scores, k_positive, k_negative)
+            pairs = PairCounts(*(so_far + sign * more for so_far, more in zip(pairs, corner, strict=True)))
+    return pairs
 
 
-def _weighted_pairs_between(classes: WeightedClasses, min_fpr: float, beta: float) -> PairCounts:
-    first, last = classes.share_of_negatives(min_fpr), classes.targets(Region(1.0, beta))[1]
-    _check_not_empty(first, last, min_fpr, beta, classes.negatives.total)
-    # The negatives of the weight `first` that score highest are the highest of the weight `last` too.
-    negatives = lowest_mass(highest_mass(classes.negatives, last), last - first)
-    return weighted_pairs(classes.positives, negatives)
-
-
-def _check_not_empty(first: float, last: float, min_fpr: float, beta: float, n_negative: float) -> None:
-    if first == last:
-        raise ValueError(
-            f"no negative lies between min_fpr={min_fpr} and beta={beta}: there are only {n_negative:g} negatives"
-        )
+def _weighted_pairs_in(classes: WeightedClasses, region: Region) -> PairCounts:
+    (first_positive, last_positive), (first_negative, last_negative) = classes.masses(region)
+    positives, negatives = lowest_mass(classes.positives, last_positive), highest_mass(classes.negatives, last_negative)
+    if first_positive > 0:  # the hardest of all are the hardest of these
+        positives = highest_mass(positives, last_positive - first_positive)
+    if first_negative > 0:
+        negatives = lowest_mass(negatives, last_negative - first_negative)
+    return weighted_pairs(positives, negatives)
 
 
 def _lowest_beyond(rows: WeightedRows, inside: WeightedRows) -> FloatArray:

@@ -15,8 +15,10 @@ pairs of one bin lost and the value with all of them won.
 
 The interval of the histogram contains the large-sample interval of the scores. With pairs of one bin counted half, the
 influence ``U_i`` of a positive (see :mod:`tpauc.metrics.large_sample`) is wrong by at most ``(h_b + h_max) / (2 k-)``,
-where ``h_b`` and ``h_max`` are the hard negatives in its bin and in the bin of the easiest hard positive. A standard
-deviation changes by at most the root mean square of such errors, and this is added.
+where ``h_b`` and ``h_max`` are the hard negatives in its bin and in the bin of the easiest hard positive. Let ``e`` be
+these bounds over ``k+``. The root of a sum of squares about the mean changes by at most the root of the sum of ``e^2``,
+the fourth root of a sum of fourth powers by at most twice the fourth root of the sum of ``e^4`` (``e`` and its mean).
+The widest interval has the largest variance, and the fewest degrees of freedom, of all that these bounds allow.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ import io
 import json
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +49,9 @@ from tpauc._validation import (
     check_scores,
     import_extra,
 )
-from tpauc.metrics.intervals import Interval
-from tpauc.metrics.large_sample import PairSums, influence_deviation, logit_limits
+from tpauc.metrics.intervals import Interval, large_sample_interval
+from tpauc.metrics.large_sample import Moments, PairSums
+from tpauc.metrics.operating_points import AlarmCounts, OperatingPoint, point_of_counts
 from tpauc.region import Region, hard_mass
 
 IntArray = npt.NDArray[np.int64]
@@ -54,16 +59,6 @@ IntArray = npt.NDArray[np.int64]
 BINS = 65_536
 _FORMAT = "tpauc histogram 1"
 _COLUMNS = ("bin", "positives", "negatives")
-
-
-@dataclass(frozen=True)
-class ThresholdRates:
-    """A threshold with its rates, and whether they lie in the region."""
-
-    threshold: float
-    tpr: float
-    fpr: float
-    feasible: bool
 
 
 @dataclass(frozen=True)
@@ -167,23 +162,17 @@ class Histogram:
 
     def bounds(self, *, alpha: float, beta: float) -> Bounds:
         """Return the range of TPAUC that the counts allow; the exact value lies in it under every tie rule."""
-        sums = self._sums(Region(alpha, beta))
-        n_pairs = sums.k_positive * sums.k_negative
-        return Bounds(sums.won / n_pairs, (sums.won + sums.tied) / n_pairs)
+        # Python's whole numbers, of which the products cannot overflow.
+        p, q = (hard.astype(object) for hard in self._hard(Region(alpha, beta)))
+        won, in_one_bin, n_pairs = int(p @ (np.cumsum(q) - q)), int(p @ q), int(p.sum()) * int(q.sum())
+        return Bounds(won / n_pairs, (won + in_one_bin) / n_pairs)
 
     def interval(self, *, alpha: float, beta: float, confidence: float = 0.95) -> Interval:
         """Return the middle of the bounds, and limits around the large-sample interval of the exact scores."""
         confidence = check_open_share(confidence, "confidence")
         region = Region(alpha, beta)
         sums, bounds = self._sums(region), self.bounds(alpha=alpha, beta=beta)
-        hard_positives, hard_negatives = self._hard(region)
-        deviation = math.hypot(
-            influence_deviation(sums.positive_total, sums.positive_squares, sums.n_positive, sums.twice_pairs)
-            + _error_of_deviation(sums.n_positive, hard_positives, hard_negatives, np.flatnonzero(hard_positives)[-1]),
-            influence_deviation(sums.negative_total, sums.negative_squares, sums.n_negative, sums.twice_pairs)
-            + _error_of_deviation(sums.n_negative, hard_negatives, hard_positives, np.flatnonzero(hard_negatives)[0]),
-        )
-        fewest = min(sums.k_positive, sums.k_negative)
+        moments = self._widest_moments(sums, region)
         # As a function of the estimate the lower limit has no minimum inside (0, 1), the upper one no maximum: the ends
         # of the range decide. Next to 0 and 1, which have limits of their own, comes half a pair.
         half_pair = 1.0 / sums.twice_pairs
@@ -192,28 +181,26 @@ class Histogram:
         }
         if bounds.low == bounds.high:
             values = {bounds.low}
-        ends = [logit_limits(value, deviation**2, fewest, confidence) for value in values]
-        return Interval(bounds.estimate, min(low for low, _ in ends), max(high for _, high in ends), "delong")
+        selected = sums.k_positive, sums.k_negative
+        ends = [large_sample_interval(value, moments, selected, confidence) for value in values]
+        low, high = min(end.low for end in ends), max(end.high for end in ends)
+        return Interval(bounds.estimate, low, high, "delong", *selected)
 
-    def operating_point(self, *, alpha: float, beta: float) -> ThresholdRates:
-        """Return the lowest edge of a bin at which ``FPR <= beta``, with its exact rates.
+    def operating_point(self, *, alpha: float, beta: float, confidence: float = 0.95) -> OperatingPoint:
+        """Return the lowest edge of a bin at which ``FPR <= beta``, with its exact rates and their intervals.
 
         The edge is at most one bin above the threshold of :func:`tpauc.operating_point`. If even the highest bin with
         a positive has more than ``beta`` of the negatives, the threshold is infinite.
         """
-        region = Region(alpha, beta)
+        region, confidence = Region(alpha, beta), check_open_share(confidence, "confidence")
         n_positive, n_negative = self._class_counts()
-        caught = np.cumsum(self.positives[::-1])[::-1]
         alarms = np.cumsum(self.negatives[::-1])[::-1]
         allowed = np.flatnonzero((alarms <= hard_mass(n_negative, region.beta)) & (self.positives > 0))
-        found = int(allowed[0]) if allowed.size else None
-        n_caught = 0 if found is None else int(caught[found])
-        return ThresholdRates(
-            threshold=math.inf if found is None else lowest_score(found, self.bins),
-            tpr=n_caught / n_positive,
-            fpr=0.0 if found is None else int(alarms[found]) / n_negative,
-            feasible=n_positive - n_caught <= hard_mass(n_positive, region.alpha),
-        )
+        found = int(allowed[0]) if allowed.size else self.bins
+        caught, alarmed = int(self.positives[found:].sum()), int(self.negatives[found:].sum())
+        counts = AlarmCounts(caught, n_positive - caught, alarmed, n_negative - alarmed)
+        threshold = lowest_score(found, self.bins) if allowed.size else math.inf
+        return point_of_counts(threshold, counts, region, confidence)
 
     def _class_counts(self) -> tuple[int, int]:
         n_positive, n_negative = int(self.positives.sum()), int(self.negatives.sum())
@@ -226,6 +213,24 @@ class Histogram:
         hard_positives = first_counts(self.positives, region.hard_positives(n_positive))
         hard_negatives = first_counts(self.negatives[::-1], region.hard_negatives(n_negative))[::-1]
         return hard_positives, hard_negatives
+
+    def _widest_moments(self, sums: PairSums, region: Region) -> Moments:
+        """Return the moments with the largest variance and the fewest degrees of freedom that the counts allow."""
+        hard_positives, hard_negatives = self._hard(region)
+        errors = (
+            _errors(sums.n_positive, hard_positives, hard_negatives, np.flatnonzero(hard_positives)[-1]),
+            _errors(sums.n_negative, hard_negatives, hard_positives, np.flatnonzero(hard_negatives)[0]),
+        )
+        least = most = fourth = 0.0
+        for found, (of_second, of_fourth) in zip(sums.class_moments(), errors, strict=True):
+            deviation = math.sqrt(found.variance)
+            least += max(deviation - of_second, 0.0) ** 2
+            most += (deviation + of_second) ** 2
+            fourth += (found.fourth**0.25 + of_fourth) ** 4
+        if fourth == 0.0:
+            return Moments(0.0, 0.0)
+        effective_number = max(least**2 / fourth, 1.0)
+        return Moments(most, most**2 / effective_number)
 
     def _sums(self, region: Region) -> PairSums:
         """Return the sums over pairs, with pairs of one bin as ties."""
@@ -240,23 +245,37 @@ class Histogram:
         columns = dict(zip(_COLUMNS, (filled, self.positives[filled], self.negatives[filled]), strict=True))
         if target.suffix == ".json":
             content = {"format": _FORMAT, "bins": self.bins} | {name: c.tolist() for name, c in columns.items()}
-            write_atomically(target, json.dumps(content).encode())
+            text = json.dumps(content).encode()
+            self._check_read_again(target, _from_json(text))
+            write_atomically(target, text)
             return
         arrow, parquet = import_extra("pyarrow", "frames"), import_extra("pyarrow.parquet", "frames")
         table = arrow.table(columns).replace_schema_metadata({"format": _FORMAT, "bins": str(self.bins)})
         buffer = io.BytesIO()
         parquet.write_table(table, buffer, write_page_checksum=True)
+        self._check_read_again(target, _from_parquet(buffer.getvalue()))
         write_atomically(target, buffer.getvalue())
+
+    def _check_read_again(self, target: Path, found: tuple[int, IntArray, IntArray, IntArray]) -> None:
+        """Raise, before anything is written, if a file would not hold this histogram."""
+        bins, filled, positives, negatives = found
+        counts = (self.positives[filled], positives), (self.negatives[filled], negatives)
+        total = int(self.positives.sum() + self.negatives.sum())
+        same = bins == self.bins and total == int(positives.sum() + negatives.sum())
+        if not (same and all(np.array_equal(*pair) for pair in counts)):
+            raise ValueError(f"{target} is not written, because its counts could not be read again")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Histogram:
         """Read a histogram that :meth:`save` wrote."""
         source = _check_suffix(path)
         try:
-            bins, *columns = _from_json(source) if source.suffix == ".json" else _from_parquet(source)
+            bins, *columns = (_from_json if source.suffix == ".json" else _from_parquet)(source.read_bytes())
             histogram = cls(bins)
-            for counts, values in zip((histogram.positives, histogram.negatives), columns[1:], strict=True):
-                counts[columns[0]] = _check_counts(values, "counts")
+            filled, *counts = (_check_counts(values, name) for values, name in zip(columns, _COLUMNS, strict=True))
+            if (np.diff(filled) <= 0).any() or (filled >= histogram.bins).any():
+                raise ValueError(f"bin must ascend from 0 to at most {histogram.bins - 1}")
+            histogram.positives[filled], histogram.negatives[filled] = counts
         except (KeyError, ValueError, IndexError, TypeError) as error:
             raise ValueError(f"{source} is not a histogram that tpauc wrote: {error}") from error
         return histogram
@@ -270,11 +289,21 @@ def bin_numbers(scores: FloatArray, bins: int = BINS) -> IntArray:
     >>> bin_numbers(np.array([-1e300, -1.0, 0.0, 0.5, 1.0, 1e300]), 8)
     array([0, 1, 2, 4, 6, 7])
     """
-    s = scores.astype(np.float64)
+    numbers: IntArray = (spread(scores.astype(np.float64), np.where) * bins).astype(np.int64)
+    return np.minimum(numbers, bins - 1)
+
+
+def spread(scores: Any, where: Callable[..., Any]) -> Any:
+    """Return ``u`` of the head of the module, for NumPy arrays and torch tensors alike; ``where`` is their own.
+
+    Examples
+    --------
+    >>> spread(np.array([-1.0, 0.0, 1.0, 4.0]), np.where)
+    array([0.125 , 0.25  , 0.75  , 0.9375])
+    """
     # Each piece is given arguments of its own part of the axis, so that none divides by zero or overflows.
-    u = np.where(s <= 1.0, 0.25 + 0.5 * np.clip(s, 0.0, 1.0), 1.0 - 0.25 / np.maximum(s, 1.0))
-    u = np.where(s < 0.0, 0.25 / (1.0 - np.minimum(s, 0.0)), u)
-    return np.minimum((u * bins).astype(np.int64), bins - 1)
+    u = where(scores <= 1.0, 0.25 + 0.5 * scores.clip(0.0, 1.0), 1.0 - 0.25 / scores.clip(min=1.0))
+    return where(scores < 0.0, 0.25 / (1.0 - scores.clip(max=0.0)), u)
 
 
 def lowest_score(number: int, bins: int = BINS) -> float:
@@ -311,15 +340,16 @@ def first_counts(counts: IntArray, k: int) -> IntArray:
     return inside
 
 
-def _error_of_deviation(n: int, own: IntArray, others: IntArray, border: np.intp) -> float:
-    """Return how far the standard deviation of the sum of ``U / k+`` over a class of ``n`` rows can be off."""
+def _errors(n: int, own: IntArray, others: IntArray, border: np.intp) -> tuple[float, float]:
+    """Return how far the roots of the sums of squares and of fourth powers over a class of ``n`` rows can be off."""
     error = (others + float(others[border])) / (2.0 * float(others.sum()) * float(own.sum()))
-    return math.sqrt(float(own @ error**2) * n / max(n - 1, 1))
+    factor = math.sqrt(n / max(n - 1, 1))
+    return factor * math.sqrt(float(own @ error**2)), 2.0 * factor * float(own @ error**4) ** 0.25
 
 
 def _check_counts(values: npt.ArrayLike, name: str) -> IntArray:
     counts = check_column(values, name)
-    if counts.dtype.kind not in "iu" or (counts.size and counts.min() < 0):
+    if np.ndim(values) != 1 or counts.dtype.kind not in "iu" or (counts.size and counts.min() < 0):
         raise ValueError(f"{name} must be one-dimensional whole numbers of at least 0")
     if counts.size and float(counts.sum(dtype=np.float64)) > 2.0**53:
         raise ValueError(f"{name} must count at most 2**53 rows, found {counts.sum(dtype=np.float64):g}")
@@ -333,18 +363,18 @@ def _check_suffix(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _from_json(source: Path) -> tuple[int, IntArray, IntArray, IntArray]:
-    content = json.loads(source.read_text(encoding="utf-8"))
+def _from_json(contents: bytes) -> tuple[Any, ...]:
+    content = json.loads(contents)
     if content["format"] != _FORMAT:
         raise ValueError(f"its format is {content['format']!r}")
-    bins, positives, negatives = (np.array(content[name], dtype=np.int64) for name in _COLUMNS)
-    return content["bins"], bins, positives, negatives
+    # An empty list would become an array of floats.
+    return content["bins"], *(np.array(content[name] or np.zeros(0, dtype=np.int64)) for name in _COLUMNS)
 
 
-def _from_parquet(source: Path) -> tuple[int, IntArray, IntArray, IntArray]:
-    table = import_extra("pyarrow.parquet", "frames").read_table(source, page_checksum_verification=True)
+def _from_parquet(contents: bytes) -> tuple[Any, ...]:
+    parquet = import_extra("pyarrow.parquet", "frames")
+    table = parquet.read_table(io.BytesIO(contents), page_checksum_verification=True)
     about = table.schema.metadata or {}
     if about.get(b"format", b"").decode() != _FORMAT:
         raise ValueError("it has no such format")
-    bins, positives, negatives = (table[name].to_numpy() for name in _COLUMNS)
-    return int(about[b"bins"]), bins, positives, negatives
+    return int(about[b"bins"]), *(table[name].to_numpy() for name in _COLUMNS)

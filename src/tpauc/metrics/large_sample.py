@@ -8,11 +8,13 @@ negatives below it, ties counted half; a hard negative has twice ``v`` hard posi
     A of a positive      = (2 Q_c + w) / (2 k-),
     1 - B of a negative  = (2 P_c + v) / (2 k+),
 
-and the sums of ``U = A_max - A`` and ``V = B_max - B`` and of their squares follow from the counts of the cells and,
-for each cell, from the sums of ``w``, ``w^2`` and ``v^2`` (``v`` sums to ``2 p_c q_c`` minus the sum of ``w``). As in
-DeLong, DeLong and Clarke-Pearson (1988), over all rows of each class,
+and the sums of ``U = A_max - A`` and ``V = B_max - B`` and of their powers up to the fourth follow from the counts of
+the cells and, for each cell, from the sums of ``w^j`` and ``v^j`` (``v`` sums to ``2 p_c q_c`` minus the sum of ``w``).
+They give the variance, as in DeLong, DeLong and Clarke-Pearson (1988), over all rows of each class,
 
-    var(TPAUC) = var(U) n+ / k+^2 + var(V) n- / k-^2.
+    var(TPAUC) = var(U) n+ / k+^2 + var(V) n- / k-^2,
+
+and with the fourth powers the effective number of rows that decide (:class:`Moments`), on which the limits depend.
 
 Counts are whole numbers of any size, so nothing is rounded before the last step.
 """
@@ -20,31 +22,36 @@ Counts are whole numbers of any size, so nothing is rounded before the last step
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tpauc.metrics.comparison import Comparison
+from tpauc.metrics._delong import Moments as Moments
+from tpauc.metrics._delong import quantile
+from tpauc.metrics._delong import spread_of_ties as spread_of_ties
 
 IntArray = npt.NDArray[np.int64]
 AnyIntArray = npt.NDArray[Any]  # of Python's whole numbers
+
+
+POWERS = (2, 3, 4)
 
 
 @dataclass(frozen=True)
 class CellSums:
     """Sums inside each cell, in the order of the cells; all zero for a cell that lacks a class.
 
-    ``won`` and ``tied`` count pairs, ``w_squares`` and ``v_squares`` are sums of squares. ``w_last`` belongs to the
-    highest hard positive of the cell, ``v_first`` to the lowest hard negative.
+    ``won`` and ``tied`` count pairs; ``w_powers`` and ``v_powers`` are the sums of second, third and fourth powers.
+    ``w_last`` belongs to the highest hard positive of the cell, ``v_first`` to the lowest hard negative.
     """
 
     won: AnyIntArray
     tied: AnyIntArray
-    w_squares: AnyIntArray
-    v_squares: AnyIntArray
+    w_powers: dict[int, AnyIntArray]
+    v_powers: dict[int, AnyIntArray]
     w_last: AnyIntArray
     v_first: AnyIntArray
 
@@ -52,27 +59,30 @@ class CellSums:
     def all_tied(cls, positives: IntArray, negatives: IntArray) -> CellSums:
         """Return the sums if all scores of a cell are equal."""
         p, q = _whole(positives), _whole(negatives)
-        return cls(won=0 * p, tied=p * q, w_squares=p * q**2, v_squares=q * p**2, w_last=q, v_first=p)
+        return cls(
+            won=0 * p,
+            tied=p * q,
+            w_powers={power: p * q**power for power in POWERS},
+            v_powers={power: q * p**power for power in POWERS},
+            w_last=q,
+            v_first=p,
+        )
 
 
 @dataclass(frozen=True)
 class PairSums:
     """What the estimate and its interval need.
 
-    Totals and squares are of ``2 k- U`` and ``2 k+ V``, whole numbers. ``highest`` is ``2 k- A_max``, ``lowest`` is
-    ``2 k+ (1 - B_max)``.
+    ``positive_powers`` and ``negative_powers`` are the sums over the hard examples of the powers 0 to 4 of ``2 k- U``
+    and ``2 k+ V``, which are whole numbers. ``highest`` is ``2 k- A_max``, ``lowest`` is ``2 k+ (1 - B_max)``.
     """
 
     n_positive: int
     n_negative: int
-    k_positive: int
-    k_negative: int
     won: int
     tied: int
-    positive_total: int
-    positive_squares: int
-    negative_total: int
-    negative_squares: int
+    positive_powers: tuple[int, ...]
+    negative_powers: tuple[int, ...]
     highest: int
     lowest: int
 
@@ -83,26 +93,19 @@ class PairSums:
         """Add up cells; ``positives`` and ``negatives`` count the hard examples of each cell."""
         p, q = _whole(positives), _whole(negatives)
         lower_p, lower_q = np.cumsum(p) - p, np.cumsum(q) - q
-        k_positive, k_negative = int(p.sum()), int(q.sum())
-        won, tied = int(p @ lower_q + inside.won.sum()), int(inside.tied.sum())
         inside_w = 2 * inside.won + inside.tied
-        inside_v = 2 * p * q - inside_w
         last, first = int(np.flatnonzero(positives)[-1]), int(np.flatnonzero(negatives)[0])
         highest = int(2 * lower_q[last] + inside.w_last[last])
         lowest = int(2 * lower_p[first] + inside.v_first[first])
-        w_total, w_squares = _total_and_squares(p, 2 * lower_q, inside_w, inside.w_squares)
-        v_total, v_squares = _total_and_squares(q, 2 * lower_p, inside_v, inside.v_squares)
+        w_powers = _powers_over_cells(p, inside_w, inside.w_powers, 2 * lower_q)
+        v_powers = _powers_over_cells(q, 2 * p * q - inside_w, inside.v_powers, 2 * lower_p)
         return cls(
             n_positive,
             n_negative,
-            k_positive,
-            k_negative,
-            won,
-            tied,
-            positive_total=k_positive * highest - w_total,
-            positive_squares=k_positive * highest**2 - 2 * highest * w_total + w_squares,
-            negative_total=v_total - k_negative * lowest,
-            negative_squares=k_negative * lowest**2 - 2 * lowest * v_total + v_squares,
+            won=int(p @ lower_q + inside.won.sum()),
+            tied=int(inside.tied.sum()),
+            positive_powers=tuple((-1) ** k * total for k, total in enumerate(_shifted(w_powers, -highest))),
+            negative_powers=tuple(_shifted(v_powers, -lowest)),
             highest=highest,
             lowest=lowest,
         )
@@ -115,6 +118,16 @@ class PairSums:
         return cls.of_cells(n_positive, n_negative, positives, negatives, CellSums.all_tied(positives, negatives))
 
     @property
+    def k_positive(self) -> int:
+        """Number of hard positives."""
+        return self.positive_powers[0]
+
+    @property
+    def k_negative(self) -> int:
+        """Number of hard negatives."""
+        return self.negative_powers[0]
+
+    @property
     def twice_pairs(self) -> int:
         """Twice the number of hard pairs, ``2 k+ k-``."""
         return 2 * self.k_positive * self.k_negative
@@ -123,69 +136,59 @@ class PairSums:
         """Return TPAUC, as :func:`tpauc.tpauc_score` does from the same counts."""
         return (self.won + tie * self.tied) / (self.k_positive * self.k_negative)
 
-    def variance(self) -> float:
-        """Return the variance of TPAUC if all rows are independent."""
+    def moments(self) -> Moments:
+        """Return the moments of what all rows contribute to TPAUC if they are independent."""
+        first, second = self.class_moments()
+        return Moments(first.variance + second.variance, first.fourth + second.fourth)
+
+    def class_moments(self) -> tuple[Moments, Moments]:
+        """Return the moments of what the positives and what the negatives contribute."""
         return (
-            influence_deviation(self.positive_total, self.positive_squares, self.n_positive, self.twice_pairs) ** 2
-            + influence_deviation(self.negative_total, self.negative_squares, self.n_negative, self.twice_pairs) ** 2
+            _centred_moments(self.positive_powers, self.n_positive, self.twice_pairs),
+            _centred_moments(self.negative_powers, self.n_negative, self.twice_pairs),
         )
 
 
-def influence_deviation(total: int, squares: int, n: int, scale: int) -> float:
-    """Return the standard deviation of a sum of ``n`` rows from the sum of ``x`` and ``x^2``, ``x / scale`` per row."""
-    return math.sqrt(max(n * squares - total**2, 0) / (max(n - 1, 1) * scale**2))
+def logit_limits(estimate: float, moments: Moments, confidence: float) -> tuple[float, float]:
+    """Return limits that are symmetric about the estimate in ``log(x / (1 - x))``, by Student's distribution.
 
-
-def logit_limits(estimate: float, variance: float, fewest: int, confidence: float) -> tuple[float, float]:
-    """Return the limits of an interval that is symmetric in ``log(x / (1 - x))``, so that it stays within (0, 1).
-
-    An estimate of 0 or 1 shows no spread. Its interval is the exact one of a proportion among ``fewest`` examples, the
-    smaller number of hard positives or hard negatives.
+    An estimate of 0 or 1 shows no spread: both limits are the estimate.
     """
     if not 0.0 < estimate < 1.0:
-        unseen = ((1.0 - confidence) / 2.0) ** (1.0 / fewest)
-        return (0.0, 1.0 - unseen) if estimate == 0.0 else (unseen, 1.0)
-    reach = normal_reach(confidence) * math.sqrt(variance) / (estimate * (1.0 - estimate))
-    logit = math.log(estimate / (1.0 - estimate))
-    return _sigmoid(logit - reach), _sigmoid(logit + reach)
+        return estimate, estimate
+    deviation = math.sqrt(moments.variance)
+    reach = quantile(confidence, moments.effective_number) * deviation / (estimate * (1.0 - estimate))
+    factor = math.exp(min(reach, 700.0))  # of the odds; beyond, the limits are 0 and 1 in float64 anyway
+    odds = estimate / (1.0 - estimate)
+    return odds / (odds + factor), odds * factor / (odds * factor + 1.0)
 
 
-def normal_comparison(difference: float, variance: float, n_rows: int, confidence: float) -> Comparison:
-    """Return the interval and the two-sided p-value of a normal difference of two models.
+def _centred_moments(powers: Sequence[int], n: int, scale: int) -> Moments:
+    """Return the moments about the mean of ``n`` rows from the sums of powers of ``x``, ``x / scale`` per row.
 
-    ``n_rows`` independent rows say no more than ``n_rows`` signs do, so the p-value is at least ``2^(1 - n_rows)``.
+    Each row counts ``sqrt(n / (n - 1))`` times its distance from the mean, the other rows of the class being zeros.
     """
-    if variance == 0.0:  # the same order of all that counts, or all pairs right in one and wrong in the other
-        low, high, p_value = difference, difference, 1.0 if difference == 0.0 else 0.0
-    else:
-        deviation = math.sqrt(variance)
-        reach = normal_reach(confidence) * deviation
-        low, high = max(difference - reach, -1.0), min(difference + reach, 1.0)
-        p_value = math.erfc(abs(difference) / deviation / math.sqrt(2.0))
-    least = 2.0 ** (1 - n_rows)
-    if p_value < least and least > 1.0 - confidence:
-        low, high = min(low, 0.0), max(high, 0.0)
-    return Comparison(difference, low, high, max(p_value, least), "delong")
+    _, s1, s2, s3, s4 = powers
+    second = n * s2 - s1**2  # n times the sum of squares about the mean, and n^3 times the sum of fourth powers
+    fourth = n**3 * s4 - 4 * n**2 * s1 * s3 + 6 * n * s1**2 * s2 - 3 * s1**4
+    less = max(n - 1, 1)
+    return Moments(second / (less * scale**2), fourth / (n * less**2 * scale**4))
 
 
-def normal_reach(confidence: float) -> float:
-    """Return how many standard deviations a two-sided normal interval reaches to each side."""
-    return NormalDist().inv_cdf((1.0 + confidence) / 2.0)
+def _powers_over_cells(
+    counts: AnyIntArray, inside_total: AnyIntArray, inside_powers: dict[int, AnyIntArray], base: AnyIntArray
+) -> list[int]:
+    """Return the sums over all rows of the powers 0 to 4 of ``base + w``, from the sums of ``w^j`` in each cell."""
+    filled = np.flatnonzero(counts)
+    inside = [column[filled] for column in (counts, inside_total, *(inside_powers[power] for power in POWERS))]
+    return [int(total.sum()) for total in _shifted(inside, base[filled])]
 
 
-def _total_and_squares(
-    counts: AnyIntArray, base: AnyIntArray, inside_total: AnyIntArray, inside_squares: AnyIntArray
-) -> tuple[int, int]:
-    """Return the sums of ``base + w`` and of its square over all rows, from the sums of ``w`` in each cell."""
-    total = counts @ base + inside_total.sum()
-    squares = counts @ base**2 + 2 * (base @ inside_total) + inside_squares.sum()
-    return int(total), int(squares)
+def _shifted(powers: Sequence[Any], shift: Any) -> list[Any]:
+    """Return the sums of powers of ``x + shift`` from the sums of powers of ``x``."""
+    return [sum(math.comb(k, j) * shift ** (k - j) * powers[j] for j in range(k + 1)) for k in range(len(powers))]
 
 
 def _whole(counts: IntArray) -> AnyIntArray:
     """Return counts as Python's whole numbers, which do not overflow."""
     return counts.astype(object)
-
-
-def _sigmoid(logit: float) -> float:
-    return 1.0 / (1.0 + math.exp(-logit)) if logit >= 0.0 else math.exp(logit) / (1.0 + math.exp(logit))

@@ -15,8 +15,9 @@ from typing import Any
 import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray, check_open_share, check_share
+from tpauc.metrics._alarm_rates import AlarmCounts as AlarmCounts
 from tpauc.metrics._alarm_rates import AlarmedRows, intervals_of, rates_of
-from tpauc.metrics._proportions import Proportion, ScoredRows, scored_rows
+from tpauc.metrics._proportions import Proportion, ScoredRows, scored_rows, weighted_rows
 from tpauc.metrics.intervals import Interval
 from tpauc.metrics.thresholds import MAX_TPR, ThresholdRule, allowed_mass, check_threshold, pick_threshold
 from tpauc.region import Region
@@ -261,10 +262,15 @@ def operating_point(
 
 
 def operating_point_in_region(
-    positive: BoolArray, scores: FloatArray, region: Region, rule: ThresholdRule | None = None
+    positive: BoolArray,
+    scores: FloatArray,
+    region: Region,
+    rule: ThresholdRule | None = None,
+    weight: FloatArray | None = None,
 ) -> OperatingPoint:
-    """Return :func:`operating_point` of labels and scores that are checked already."""
-    rows, rule = ScoredRows(positive, scores), rule or ThresholdRule()
+    """Return :func:`operating_point` of labels, scores and weights above 0 that are checked already."""
+    rows = ScoredRows(positive, scores) if weight is None else weighted_rows(positive, scores, weight)
+    rule = rule or ThresholdRule()
     return _judged(rows, pick_threshold(rows, rule, region), region.alpha, region.beta, None, _CONFIDENCE, rule)
 
 
@@ -339,9 +345,30 @@ def _judged(
 ) -> OperatingPoint:
     """Return the rates of a threshold; ``rule`` is what picked it on these rows."""
     alarms = AlarmedRows.of(rows, threshold)
+    return _point(threshold, alarms, rows.counts_alike, alpha, beta, prevalence, confidence, rule)
+
+
+def point_of_counts(
+    threshold: float, counts: AlarmCounts, region: Region, confidence: float, rule: ThresholdRule | None = None
+) -> OperatingPoint:
+    """Return what :func:`operating_point` returns for a threshold that a rule picked, from counts of the same rows."""
+    rule = rule or ThresholdRule()
+    return _point(threshold, counts, True, region.alpha, region.beta, None, confidence, rule)
+
+
+def _point(
+    threshold: float,
+    alarms: AlarmedRows | AlarmCounts,
+    counts_alike: bool,
+    alpha: float | None,
+    beta: float | None,
+    prevalence: float | None,
+    confidence: float,
+    rule: ThresholdRule | None,
+) -> OperatingPoint:
     proportions = alarms.proportions()
-    shortfall = _beyond(alarms.missed, alarms.caught, alpha, rows.counts_alike)
-    excess = _beyond(alarms.alarmed, alarms.quiet, beta, rows.counts_alike)
+    shortfall = _beyond(alarms.missed, alarms.caught, alpha, counts_alike)
+    excess = _beyond(alarms.alarmed, alarms.quiet, beta, counts_alike)
     judged = [amount == 0.0 for amount in (shortfall, excess) if amount is not None]
     return OperatingPoint(
         threshold=threshold,

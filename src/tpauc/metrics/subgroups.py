@@ -21,6 +21,9 @@ from tpauc.metrics.intervals import IntArray, Interval, IntervalOptions, interva
 from tpauc.metrics.operating_points import operating_point
 from tpauc.region import Region
 
+MOST_SUBGROUPS = 100
+"""Subgroups that the command line takes: with more, each has few rows, and the correction leaves no gap to be seen."""
+
 
 @dataclass(frozen=True)
 class RateOfRows:
@@ -128,18 +131,31 @@ def evaluate_by(
     region = Region(alpha, beta)
     positive, scores = check_labels_and_scores(y_true, y_score, pos_label=pos_label)
     codes = None if groups is None else check_groups(groups, positive)
-    names, of_row = _subgroups(by, positive)
     if threshold is None:
         threshold = operating_point(positive, scores, alpha=alpha, beta=beta).threshold
     else:
         threshold = check_number(threshold, "threshold")
+    return subgroups_in_region(positive, scores, by, region, options, threshold, codes)
+
+
+def subgroups_in_region(
+    positive: BoolArray,
+    scores: FloatArray,
+    by: npt.ArrayLike,
+    region: Region,
+    options: IntervalOptions,
+    threshold: float,
+    codes: IntArray | None = None,
+) -> SubgroupTable:
+    """Return :func:`evaluate_by` for labels and scores that are checked already, with groups as numbers from 0 on."""
+    names, of_row = _subgroups(by, positive)
     found = []
     for place, name in enumerate(names):
         rows = of_row == place
         own_codes = None if codes is None else np.unique(codes[rows], return_inverse=True)[1].ravel()
         found.append(_subgroup(name, positive[rows], scores[rows], region, options, threshold, own_codes))
     found.sort(key=lambda part: part.n_rows)
-    return SubgroupTable(found, threshold, _largest_gap(found, options.confidence))
+    return SubgroupTable(found, threshold, largest_gap(found, options.confidence))
 
 
 def _subgroups(by: npt.ArrayLike, positive: BoolArray) -> tuple[list[Any], IntArray]:
@@ -170,7 +186,10 @@ def _subgroup(
     n_positive = int(np.count_nonzero(positive))
     n_negative = positive.size - n_positive
     alarm = scores >= threshold
-    tpr, fpr = (_rate(alarm[side], options.confidence) for side in (positive, ~positive))
+    tpr, fpr = (
+        share_of_rows(int(np.count_nonzero(alarm[side])), int(np.count_nonzero(side)), options.confidence)
+        for side in (positive, ~positive)
+    )
     reason, areas = "", None
     try:
         region.hard_positives(n_positive)
@@ -186,11 +205,16 @@ def _subgroup(
     return Subgroup(name, n_positive, n_negative, tpauc, opauc, auc, tpr, fpr, reason)
 
 
-def _rate(alarm: BoolArray, confidence: float) -> RateOfRows | None:
-    """Return the share of alarms, None without rows."""
+def share_of_rows(k: int, n: int, confidence: float) -> RateOfRows | None:
+    """Return the share of ``k`` among ``n`` rows with its limits, None without rows.
+
+    >>> found = share_of_rows(9, 10, 0.95)
+    >>> print(f"{found.estimate} in {found.low:.3f} to {found.high:.3f}")
+    0.9 in 0.555 to 0.997
+    """
     from scipy.special import betaincinv
 
-    n, k, tail = alarm.size, int(np.count_nonzero(alarm)), (1.0 - confidence) / 2.0
+    tail = (1.0 - confidence) / 2.0
     if n == 0:
         return None
     low = float(betaincinv(k, n - k + 1, tail)) if k else 0.0
@@ -198,7 +222,8 @@ def _rate(alarm: BoolArray, confidence: float) -> RateOfRows | None:
     return RateOfRows(k / n, low, high)
 
 
-def _largest_gap(found: list[Subgroup], confidence: float) -> Gap | None:
+def largest_gap(found: list[Subgroup], confidence: float) -> Gap | None:
+    """Return the largest gap between two subgroups that have a TPAUC, None if there are fewer than two."""
     from tpauc.metrics._delong import quantile, two_sided_p_value
 
     known = [(part.name, part.tpauc) for part in found if part.tpauc is not None]

@@ -8,25 +8,10 @@ where ``won`` and ``tied`` count their pairs with ``s+ > s-`` and ``s+ == s-``: 
 :func:`tpauc.tpauc_score`, found by selection on the device of the tensors. Counts are whole numbers (int64) and the
 result is float64 (float32 on a device without float64), so there is a single rounding whatever the type of the scores.
 
-**Bins.** A state of fixed size keeps two histograms instead of the scores. Scores, any finite numbers, fall into bins
-of equal width in ``u``, where
-
-    u(s) = 1 / (4 (1 - s)) for s < 0,    1/4 + s/2 for 0 <= s <= 1,    1 - 1 / (4 s) for s > 1,
-
-increasing from 0 to 1: half of the bins share [0, 1] evenly, the others grow wider with ``|s|`` as ``(1 + |s|)^2``.
-``u`` has no option, so histograms of equal size can always be added. TPAUC depends only on the order of the scores, so
-any increasing function may spread scores that lie close together: logits fill more bins than probabilities near 0 or 1.
-
-Write ``b(s)`` for the bin of a score. Every step of ``u`` is a correctly rounded increasing operation, so
-``s <= t`` implies ``b(s) <= b(t)``. Hence
-
-1. the ``k+`` lowest positives fill the bins from below, so how many of them a bin holds is known exactly, and likewise
-   for the ``k-`` highest negatives from above;
-2. ``b(s+) > b(s-)`` implies ``s+ > s-``: the pair is won; ``b(s+) < b(s-)`` implies ``s+ < s-``: it is lost;
-3. a pair in one bin counts something in [0, 1], under every tie rule.
-
-So the exact value lies between the value with all pairs of point 3 lost and the value with all of them won. The
-estimate is the middle of the two, the error bound half their distance.
+**Bins.** A state of fixed size keeps two histograms instead of the scores, counted on the device of the tensors. Bins
+and bounds are those of :class:`tpauc.metrics.histogram.Histogram`: the exact value lies between the value with all
+pairs of one bin lost and the value with all of them won. The estimate is the middle of the two, the error bound half
+their distance.
 """
 
 from __future__ import annotations
@@ -45,7 +30,7 @@ from torchmetrics.utilities.distributed import gather_all_tensors
 
 from tpauc._validation import brief, check_class_counts, check_count, check_logits_and_labels
 from tpauc.metrics.area import tie_credit
-from tpauc.metrics.histogram import Histogram
+from tpauc.metrics.histogram import Histogram, spread
 from tpauc.region import Region
 
 _SETTINGS = "settings"  # the key of alpha, beta, bins and ties in a saved state
@@ -97,7 +82,7 @@ class TwoWayPartialAUC(Metric):
     alpha, beta, ties
         As in :func:`two_way_partial_auc`. Bins cannot tell a tie from a near miss; the bound covers every rule.
     bins : int, optional
-        Number of bins of each of the two histograms; the docstring of the module defines the bins.
+        Number of bins of each of the two histograms, as in :class:`tpauc.metrics.histogram.Histogram`.
     **kwargs
         Parameters of ``torchmetrics.Metric``: ``process_group``, ``sync_on_compute``, ``dist_sync_on_step`` and so on.
 
@@ -159,7 +144,10 @@ class TwoWayPartialAUC(Metric):
         if self.bins is None:
             positive_scores, negative_scores = self._joined("positive_scores"), self._joined("negative_scores")
             return _mean_over_hard_pairs(positive_scores, negative_scores, self.region, self._tie)
-        value, self._last_bound = _mean_over_binned_pairs(self.positive_counts, self.negative_counts, self.region)
+        check_class_counts(int(self.positive_counts.sum()), int(self.negative_counts.sum()), "labels")
+        bounds = self.histogram.bounds(alpha=self.region.alpha, beta=self.region.beta)
+        value = torch.tensor(bounds.estimate, dtype=_widest_float(self.device), device=self.device)
+        self._last_bound = torch.tensor(bounds.error + abs(value.item() - bounds.estimate), dtype=torch.float64)
         return value
 
     @property
@@ -324,35 +312,9 @@ def _mean_over_hard_pairs(positive_scores: Tensor, negative_scores: Tensor, regi
 
 
 def _histogram(scores: Tensor, bins: int) -> Tensor:
-    """Return the number of scores in each bin; the docstring of the module defines the bins."""
-    s = scores.to(_widest_float(scores.device))
-    u = torch.where(s < 0, 0.25 / (1 - s), torch.where(s <= 1, 0.25 + 0.5 * s, 1 - 0.25 / s))
-    bin_numbers = (u * bins).to(torch.int64).clamp(max=bins - 1)
-    return torch.bincount(bin_numbers, minlength=bins)
-
-
-def _mean_over_binned_pairs(positive_counts: Tensor, negative_counts: Tensor, region: Region) -> tuple[Tensor, Tensor]:
-    """Return the middle of the values that the histograms allow, and its error bound."""
-    n_positive, n_negative = int(positive_counts.sum()), int(negative_counts.sum())
-    check_class_counts(n_positive, n_negative, "labels")
-    k_positive, k_negative = region.hard_positives(n_positive), region.hard_negatives(n_negative)
-    n_pairs = _check_pair_count(k_positive, k_negative)
-    hard_positives = _first(positive_counts, k_positive)
-    hard_negatives = _first(negative_counts.flip(0), k_negative).flip(0)
-    won = (hard_positives * (hard_negatives.cumsum(0) - hard_negatives)).sum()
-    in_one_bin = (hard_positives * hard_negatives).sum()
-    result_type = _widest_float(won.device)
-    lower, upper = won.to(result_type) / n_pairs, (won + in_one_bin).to(result_type) / n_pairs
-    # The two, their middle and the exact value are rounded, by less than 8 eps together. Without a pair in one bin all
-    # are the same number, rounded alike.
-    rounding = 8 * torch.finfo(result_type).eps * (in_one_bin > 0)
-    return (lower + upper) / 2, (upper - lower) / 2 + rounding
-
-
-def _first(counts: Tensor, k: int) -> Tensor:
-    """Return how many of the first ``k`` examples each bin holds."""
-    before = counts.cumsum(0) - counts
-    return (k - before).clamp(min=0).minimum(counts)
+    """Return the number of scores in each bin, counted where the scores are."""
+    u = spread(scores.to(_widest_float(scores.device)), torch.where)
+    return torch.bincount((u * bins).to(torch.int64).clamp(max=bins - 1), minlength=bins)
 
 
 # ------------------------------------------------------------------------------------------------ types and devices
@@ -401,13 +363,3 @@ def _check_not_synced(synced: bool) -> None:
         raise RuntimeError(
             "the metric holds the state of all processes since sync(); call unsync() before adding a batch"
         )
-
-
-def _check_pair_count(n_positive: int, n_negative: int) -> int:
-    """Return the number of pairs if it fits in a signed 64-bit integer."""
-    if n_positive * n_negative >= 2**63:
-        raise ValueError(
-            f"{n_positive} positives and {n_negative} negatives in the region make 2**63 pairs or more, too many to "
-            "count; take smaller alpha or beta"
-        )
-    return n_positive * n_negative

@@ -7,7 +7,8 @@ The page has no scripts and loads nothing. Equal input and equal seeds give equa
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,9 +18,19 @@ import numpy.typing as npt
 
 from tpauc import __version__
 from tpauc._files import write_together
-from tpauc._validation import BoolArray, FloatArray, check_choice, check_flag, check_path, check_text, import_extra
+from tpauc._validation import (
+    BoolArray,
+    FloatArray,
+    check_choice,
+    check_flag,
+    check_groups,
+    check_path,
+    check_text,
+    import_extra,
+)
 from tpauc.metrics.comparison import Comparison, compare_in_region
 from tpauc.metrics.intervals import METHODS, IntervalOptions
+from tpauc.metrics.operating_points import OperatingPoint
 from tpauc.metrics.summary import Summary, summarise
 from tpauc.region import Region
 from tpauc.reporting.figures import (
@@ -55,6 +66,7 @@ class ModelResult:
     name: str
     look: Look
     areas: Summary
+    point: OperatingPoint
     versus_first: Comparison | None
 
 
@@ -67,6 +79,8 @@ def report(
     out: str | os.PathLike[str],
     title: str = "TPAUC report",
     history: History | Mapping[str, History] | None = None,
+    operating_points: Mapping[str, OperatingPoint] | None = None,
+    groups: npt.ArrayLike | None = None,
     confidence: float = 0.95,
     n_resamples: int = 2000,
     random_state: int | np.random.Generator | None = 0,
@@ -89,6 +103,11 @@ def report(
     title : str, default="TPAUC report"
     history : list of mappings, or mapping of str to such lists, optional
         The course of training, as in :func:`tpauc.plot_training`. A run with the name of a model has the same colour.
+    operating_points : mapping of str to OperatingPoint, optional
+        The threshold of a model with its rates on these rows, as :func:`tpauc.evaluate_threshold` returns it. For
+        another model the threshold is picked on these rows, and the page says so, as that flatters it.
+    groups : array-like of shape (n,), optional
+        The patient, card or site of each row, as in :func:`tpauc.tpauc_interval`.
     confidence, n_resamples, random_state
         As in :func:`tpauc.tpauc_interval`.
     intervals : {"auto", "bootstrap", "delong"}, default="auto"
@@ -119,6 +138,8 @@ def report(
     method = check_choice(intervals, "intervals", METHODS)
     options = IntervalOptions(confidence, method, n_resamples, random_state)
     positive, checked = check_named_scores(y_true, scores)
+    given = _check_points(operating_points, checked)
+    codes = None if groups is None else check_groups(groups, positive)
     check_text(title, "title")
     check_flag(pngs, "pngs")
     check_flag(overwrite, "overwrite")
@@ -128,8 +149,8 @@ def report(
     page = check_page_path(out)
     for module in ("jinja2", "matplotlib") if pngs else ("jinja2",):
         import_extra(module, "report")
-    models = _measured(positive, checked, region, options)
-    points = {model.name: model.areas.point for model in models}
+    models = _measured(positive, checked, region, options, given, codes)
+    points = {model.name: model.point for model in models}
     # A run with the name of a model looks like the model, other runs come after the models.
     looks = {name: look_of(number) for number, name in enumerate(dict.fromkeys([*checked, *runs]))}
     panels = {
@@ -147,6 +168,7 @@ def report(
         models,
         region,
         (n_positive, positive.size - n_positive),
+        given,
         how_made=_how_made(models, n_resamples),
         level=f"{100 * confidence:g}%",
         title=title,
@@ -165,16 +187,42 @@ def report(
     return page
 
 
+def _check_points(
+    points: Mapping[str, OperatingPoint] | None, scores: Mapping[str, FloatArray]
+) -> Mapping[str, OperatingPoint]:
+    """Return the operating points that were given, each of a model that has scores."""
+    if points is None:
+        return {}
+    if not isinstance(points, Mapping):
+        raise TypeError(f"operating_points must be a mapping from names of models, got {type(points).__name__}")
+    for name, point in points.items():
+        if name not in scores:
+            raise ValueError(f"operating_points has the model {name!r}, which has no scores")
+        if not isinstance(point, OperatingPoint):
+            raise TypeError(
+                f"operating_points[{name!r}] must be an OperatingPoint, as evaluate_threshold returns it, got "
+                f"{type(point).__name__}"
+            )
+    return points
+
+
 def _measured(
-    positive: BoolArray, scores: Mapping[str, FloatArray], region: Region, options: IntervalOptions
+    positive: BoolArray,
+    scores: Mapping[str, FloatArray],
+    region: Region,
+    options: IntervalOptions,
+    points: Mapping[str, OperatingPoint],
+    groups: npt.NDArray[np.intp] | None,
 ) -> list[ModelResult]:
     """Return the numbers in the tables of every model."""
     first = next(iter(scores))
     results = []
     for number, (name, values) in enumerate(scores.items()):
-        areas = summarise(positive, values, region, options)
-        versus = None if name == first else compare_in_region(positive, values, scores[first], region, options)
-        results.append(ModelResult(name, look_of(number), areas, versus))
+        areas = summarise(positive, values, region, options, groups=groups)
+        versus = None
+        if name != first:
+            versus = compare_in_region(positive, values, scores[first], region, options, groups=groups)
+        results.append(ModelResult(name, look_of(number), areas, points.get(name, areas.point), versus))
     return results
 
 
@@ -188,24 +236,32 @@ def check_page_path(out: str | os.PathLike[str]) -> Path:
     existing = next(folder for folder in path.absolute().parents if folder.exists())
     if not existing.is_dir():
         raise NotADirectoryError(f"out: the folder {path.parent} cannot be made, because {existing} is a file")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise PermissionError(f"out: the folder {existing} is not writable")
+    try:
+        # Permissions would not tell that a file system is read-only.
+        tempfile.TemporaryFile(dir=existing).close()
+    except OSError as error:
+        raise type(error)(error.errno, f"out: the folder {existing} is not writable: {error.strerror}") from error
     return path
 
 
 # ----------------------------------------------------------------------------------------------------------------- HTML
 
 
-def _rendered(models: Sequence[ModelResult], region: Region, counts: tuple[int, int], **shown: object) -> str:
-    """Return the page as HTML; ``counts`` are the positives and negatives."""
+def _rendered(
+    models: Sequence[ModelResult], region: Region, counts: tuple[int, int], given: Collection[str], **shown: object
+) -> str:
+    """Return the page as HTML; ``counts`` are the positives and negatives, ``given`` the models with a threshold."""
     compared = [model.versus_first for model in models if model.versus_first is not None]
+    best = max(models, key=lambda model: model.areas.tpauc.estimate)
     return (
         _environment()
         .get_template("report.html.jinja")
         .render(
             shown,
             models=models,
-            best=max(models, key=lambda model: model.areas.tpauc.estimate),
+            best=best,
+            # A threshold that was given is in use, so it is stated even if another model is better.
+            shown=models[0] if models[0].name in given else best,
             region=region,
             n_positive=counts[0],
             n_negative=counts[1],
@@ -213,6 +269,7 @@ def _rendered(models: Sequence[ModelResult], region: Region, counts: tuple[int, 
             hard_negatives=region.hard_negatives(counts[1]),
             # The bars of all differences share one scale; without differences any scale will do.
             widest=max((abs(end) for versus in compared for end in (versus.low, versus.high)), default=0.0) or 1.0,
+            picked_here=any(model.point.picked_here for model in models),
             version=__version__,
         )
     )

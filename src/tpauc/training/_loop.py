@@ -21,7 +21,7 @@ from tpauc.training._processes import StopSignals, largest_over_processes, on_fi
 from tpauc.training._state import RunState, Task
 from tpauc.training.checkpoint import RunFolder
 from tpauc.training.data import Examples, on_device
-from tpauc.training.evaluation import measure, scores_over_processes
+from tpauc.training.evaluation import measure, rank_of_epoch, scores_over_processes
 from tpauc.training.exceptions import CheckpointError, TrainingDivergedError, interrupted
 
 if TYPE_CHECKING:
@@ -116,15 +116,15 @@ class TrainingLoop:
             "seconds": self.timer.seconds(),
         }
         best = progress.best
-        if metrics and (best is None or metrics["tpauc"] > best["metrics"]["tpauc"]):
+        if metrics and (best is None or rank_of_epoch(row) > rank_of_epoch(best["metrics"])):
             progress.best = {"epoch": row["epoch"], "metrics": row, "model": self.state.weights()}
         if on_epoch is not None:
             on_epoch(progress.epoch + 1, self.state.bare_model, scores)
         progress.history.append(row)
         progress.epoch, progress.step, progress.loss_sum = progress.epoch + 1, 0, 0.0
         if self.line is not None:
-            best_epoch = None if progress.best is None else progress.best["epoch"]
-            self.line.epoch(row, best_epoch, *self.steps_left_and_done())
+            best_row = None if progress.best is None else progress.best["metrics"]
+            self.line.epoch(row, best_row, *self.steps_left_and_done())
 
     def validate(self) -> tuple[torch.Tensor | None, dict[str, float]]:
         """Return scores, metrics and the three risks on the validation data, if there are any."""

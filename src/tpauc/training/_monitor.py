@@ -191,15 +191,17 @@ class ProgressLine:
             left = self._time_left(steps_left, steps_done)
             self._draw(f"epoch {epoch}/{self._epochs} [{bar}] {step}/{steps}  loss {loss:.4g}{left}")
 
-    def epoch(self, row: Mapping[str, float], best_epoch: int | None, steps_left: int, steps_done: int) -> None:
-        """Write the line of an epoch that has ended."""
+    def epoch(
+        self, row: Mapping[str, float], best: Mapping[str, float] | None, steps_left: int, steps_done: int
+    ) -> None:
+        """Write the line of an epoch that has ended, and which epoch is the best so far."""
         now = time.monotonic()
         if now - self._last_line < _SECONDS_BETWEEN_LINES and row["epoch"] < self._epochs:
             return
         self._last_line = now
         values = "".join(f"  {name} {row[key]:.4g}" for key, name in _NAMES.items() if key in row)
-        best = "" if best_epoch is None else f"  (best: epoch {best_epoch})"
-        text = f"epoch {int(row['epoch'])}/{self._epochs}{values}{best}{self._time_left(steps_left, steps_done)}"
+        left = self._time_left(steps_left, steps_done)
+        text = f"epoch {int(row['epoch'])}/{self._epochs}{values}{_best_epoch(best)}{left}"
         self._stream.write(f"{_ERASE_LINE if self._on_terminal else ''}{text}\n")
         self._stream.flush()
 
@@ -221,6 +223,15 @@ class ProgressLine:
             seconds = min(seconds, max(self._time_limit - spent, 0.0))
         whole = round(seconds)
         return f"  {whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02} left"
+
+
+def _best_epoch(best: Mapping[str, float] | None) -> str:
+    """Say which epoch is the best, and whether its model reaches the region."""
+    if best is None:
+        return ""
+    if best["tpauc"] == 0.0:
+        return f"  (region not reached; best by OPAUC and AUC: epoch {best['epoch']:g})"
+    return f"  (best: epoch {best['epoch']:g})"
 
 
 class TensorBoardLog:

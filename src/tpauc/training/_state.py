@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import random
-import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,9 +22,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from tpauc.samplers import GENERATOR_LOCK
+from tpauc.training._fingerprint import data_fingerprint, function_fingerprint, stable_text, without_addresses
 from tpauc.training._monitor import first_not_finite
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import Examples
+from tpauc.training.evaluation import areas_of
 from tpauc.training.exceptions import CheckpointError
 from tpauc.training.setup import make_loss, make_optimizer, make_sampler, rate_factor
 
@@ -70,14 +73,22 @@ class Progress:
         Examples
         --------
         >>> config = TrainConfig(alpha=0.3, beta=0.3, epochs=5, patience=2)
-        >>> [Progress(epoch=epoch, best={"epoch": 2}).end_reason(config) for epoch in (3, 4, 5)]
+        >>> rows = [{"epoch": n, "tpauc": tpauc, "opauc": 0.5, "auc": 0.7} for n, tpauc in enumerate((0.1, 0.2), 1)]
+        >>> best = {"epoch": 2, "metrics": rows[1]}
+        >>> [Progress(epoch=n, history=rows, best=best).end_reason(config) for n in (3, 4, 5)]
         ['', 'patience', 'epochs']
         """
         if self.epoch >= config.epochs:
             return "epochs"
-        if config.patience is None or self.best is None or self.epoch - self.best["epoch"] < config.patience:
+        if config.patience is None or self.best is None or self.epoch - self._last_gain() < config.patience:
             return ""
         return "patience"
+
+    def _last_gain(self) -> float:
+        """Return the last epoch in which an area grew; a lower training loss alone does not count."""
+        assert self.best is not None
+        areas = areas_of(self.best["metrics"])
+        return next(row["epoch"] for row in self.history if areas_of(row) == areas)
 
 
 class RunState:
@@ -89,11 +100,12 @@ class RunState:
         self._settings = {
             **config.numeric_settings(),
             # A weighting may be made from a function, whose address in memory differs between sessions.
-            "loss": re.sub(" at 0x[0-9a-f]+", "", repr(task.loss)),
+            "loss": without_addresses(repr(task.loss)),
             "validation": None
             if validation is None
             else f"{validation.positive.size} rows, {int(validation.positive.sum())} positive",
         }
+        self._begun_with = {} if config.out is None else _fingerprints(task)
         self.bare_model = task.model
         # Frozen BatchNorm, for example. A whole model in evaluation mode has just been used: all of it is trained.
         self._stay_in_eval = [module for module in task.model.modules() if task.model.training and not module.training]
@@ -149,6 +161,7 @@ class RunState:
             dist.all_gather_object(states, own)
         return {
             "settings": self._settings,
+            "begun with": self._begun_with,
             "progress": {name: value for name, value in vars(progress).items() if name not in ("history", "best")},
             "history": progress.history,
             "best": progress.best,
@@ -172,6 +185,7 @@ class RunState:
             self.sampler.load_state_dict(state["sampler"])
         except ValueError as error:
             raise ValueError(f"{where} is of other training data, or other batches of them: {error}") from error
+        self._check_begun_with(state.get("begun with", {}), where)
         self.bare_model.load_state_dict(state["model"])
         self.loss.load_state_dict(state["loss"])
         try:
@@ -186,6 +200,31 @@ class RunState:
             set_random_state(states[rank], self.generator)
         else:
             seed_all(self.generator, self._config.seed, rank, self.progress.total_steps)
+
+    def _check_begun_with(self, saved: Mapping[str, str | None], where: object) -> None:
+        """Raise if the data or functions are others than in the run at ``where``; warn if that cannot be told."""
+        unknown = [name for name, now in self._begun_with.items() if now is None or saved.get(name) is None]
+        for name, now in self._begun_with.items():
+            if name not in unknown and now != saved[name]:
+                raise ValueError(
+                    f"{where} was begun with another {name}: {saved[name]}, now {now}; "
+                    "go on with that one, or choose another out"
+                )
+        if unknown and self._fabric.is_global_zero:
+            warnings.warn(
+                f"{where} goes on, but it cannot be verified that these are the ones that it was begun with: "
+                f"{', '.join(unknown)}; functions are known by their names, objects by their repr",
+                stacklevel=2,
+            )
+
+
+def _fingerprints(task: Task) -> dict[str, str | None]:
+    """Return what the data and functions of a run are known by; None for what cannot be told from others."""
+    with preserved_random_state():
+        found = {"set of training data": data_fingerprint(task.train)}
+        if task.validation is not None:
+            found["set of validation data"] = data_fingerprint(task.validation)
+    return found | {"transform": function_fingerprint(task.transform), "loss": stable_text(repr(task.loss))}
 
 
 # ------------------------------------------------------------------------------------------------------ random numbers
@@ -237,10 +276,11 @@ def seed_all(generator: torch.Generator, *numbers: int) -> None:
 
 @contextmanager
 def preserved_random_state() -> Iterator[None]:
-    """Restore the global generators at the end of a ``with`` statement."""
+    """Keep the global generators from other threads, and restore them at the end of a ``with`` statement."""
     unused = torch.Generator()
-    before = random_state(unused)
-    try:
-        yield
-    finally:
-        set_random_state(before, unused)
+    with GENERATOR_LOCK:
+        before = random_state(unused)
+        try:
+            yield
+        finally:
+            set_random_state(before, unused)

@@ -22,6 +22,7 @@ class Examples(Protocol):
     """Inputs and labels of a data set, addressed by row."""
 
     positive: BoolArray
+    sampled_rows: int  # how many rows tell these data from others, when a run goes on
 
     def batches(
         self, rows: Iterable[list[int]], *, workers: int = 0, seed: tuple[int, ...] = ()
@@ -62,6 +63,8 @@ def as_examples(data: Data, name: str) -> Examples:
 class TensorExamples:
     """Examples held in two tensors."""
 
+    sampled_rows = 4096
+
     def __init__(self, inputs: torch.Tensor, labels: torch.Tensor, name: str) -> None:
         self.positive = _checked_labels(labels, len(inputs) if inputs.ndim else 0, name)
         self._inputs, self._labels = inputs, labels.to(inputs.device)
@@ -82,6 +85,8 @@ class TensorExamples:
 
 class DatasetExamples:
     """Examples of a map-style data set."""
+
+    sampled_rows = 64  # reading one may mean decoding a picture
 
     def __init__(self, dataset: Any, name: str) -> None:
         labels = getattr(dataset, "labels", None)

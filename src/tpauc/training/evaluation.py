@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -168,6 +168,27 @@ def block_of(n_rows: int, part: int, parts: int) -> range:
 
 
 # ------------------------------------------------------------------------------------------------------------- metrics
+
+
+def areas_of(row: Mapping[str, float]) -> tuple[float, float, float]:
+    """Return what counts as better on the validation data: TPAUC, of equal ones OPAUC, of equal ones AUC.
+
+    Where the region is not reached TPAUC is 0, and the other areas still tell which model is closer to it.
+    """
+    return row["tpauc"], row["opauc"], row["auc"]
+
+
+def rank_of_epoch(row: Mapping[str, float]) -> tuple[float, ...]:
+    """Return the rank of an epoch, the highest being the best: its areas, then a lower training loss, then the later.
+
+    Examples
+    --------
+    >>> first = {"epoch": 1, "loss": 0.8, "tpauc": 0.0, "opauc": 0.1, "auc": 0.67}
+    >>> second = {"epoch": 2, "loss": 0.9, "tpauc": 0.0, "opauc": 0.1, "auc": 0.9}
+    >>> max([first, second], key=rank_of_epoch)["epoch"]
+    2
+    """
+    return *areas_of(row), -row["loss"], row["epoch"]
 
 
 def measure(scores: torch.Tensor, positive: BoolArray, loss: nn.Module, region: Region) -> dict[str, float]:

@@ -1,7 +1,9 @@
 """Train a model for a region: `fit`, on one machine or several.
 
 An epoch passes over stratified batches (`tpauc.samplers`), then measures exact TPAUC, OPAUC and AUC and the three risks
-of the paper's bound on the validation data. The model with the best validation TPAUC is kept; of equal ones, the first.
+of the paper's bound on the validation data. The model with the best validation TPAUC is kept. Of equal ones it is the
+one with the best OPAUC, then AUC, then the lowest training loss, then the last one: before the region is reached, TPAUC
+is 0 in every epoch, and the progress line says so.
 
 Several processes share each batch. The losses of this package are those of the whole batch, so the course of training
 does not depend on the number of processes. ``TrainConfig(devices=2)`` starts two of them within the call. A script that
@@ -124,14 +126,17 @@ def fit(
         If a loss, gradient, weight or score is NaN or infinite.
     CheckpointError
         If the checkpoint to resume from is foreign, damaged, or of another model.
+    ValueError
+        If it was begun with other settings, data or functions. Functions without a name are told in a warning.
     OSError
         If the folder cannot be written; the last checkpoint in it is unchanged.
 
     Notes
     -----
     Random numbers are drawn from torch's, NumPy's and Python's global generators, which are seeded by ``config.seed``
-    and restored afterwards. On a CPU, with the same number of processes, a resumed run is bit-equal to an uninterrupted
-    one; with ``workers`` only if reading an example draws no random numbers.
+    and restored afterwards. Calls from several threads take turns, and each gives what it gives alone. On a CPU, with
+    the same number of processes, a resumed run is bit-equal to an uninterrupted one; with ``workers`` only if reading
+    an example draws no random numbers.
 
     Examples
     --------

@@ -208,6 +208,26 @@ def test_a_folder_is_replaced_only_by_a_whole_one(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.tar.gz", "good.tar.gz", "set"]
 
 
+@pytest.mark.parametrize(("make", "name"), [(make_tar, "set.tar.gz"), (make_zip, "set.zip")])
+@pytest.mark.parametrize(("limit", "value"), [("_MOST_BYTES", 5), ("_MOST_MEMBERS", 1)])
+def test_what_an_archive_may_grow_to_is_limited(tmp_path, monkeypatch, make, name, limit, value):
+    monkeypatch.setattr(archives, limit, value)
+    with pytest.raises(ValueError, match=r"is not unpacked: it holds more than 5 bytes|more than 1 files and folders"):
+        unpack(make(tmp_path / name, GOOD), tmp_path / "set")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    monkeypatch.setattr(archives, limit, value + 1)
+    unpack(tmp_path / name, tmp_path / "set")
+
+
+def test_data_that_a_killed_process_moved_away_are_put_back_instead_of_fetched(served, tmp_path):
+    fetch("cifar10", tmp_path)
+    (tmp_path / "cifar-10-batches-bin").rename(tmp_path / ".cifar-10-batches-bin.former")
+    asked = len(served.asked)
+    assert fetch("cifar10", tmp_path) is False
+    assert len(served.asked) == asked
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".cifar")] == []
+
+
 def test_what_a_killed_run_left_is_cleared_away(tmp_path):
     (tmp_path / ".set.new").mkdir()
     (tmp_path / ".set.new" / "half.bin").write_bytes(b"1")
@@ -226,6 +246,7 @@ def test_a_folder_that_cannot_be_put_in_place_leaves_the_old_one(tmp_path, monke
             raise OSError(13, "Permission denied")
         return rename(source, target)
 
+    monkeypatch.setattr("tpauc._files._exchanged", lambda first, second: False)
     monkeypatch.setattr(os, "rename", refuse_new)
     with pytest.raises(OSError, match="Permission denied"):
         unpack(make_tar(tmp_path / "set.tar.gz", GOOD), tmp_path / "set")
@@ -324,7 +345,8 @@ def test_the_official_addresses():
         "cifar100": ("cifar-100-binary.tar.gz", "cifar-100-binary"),
         "tiny-imagenet": ("tiny-imagenet-200.zip", "tiny-imagenet-200"),
     }
-    assert all(len(bytes.fromhex(archive.remote.md5)) == 16 for archive in ARCHIVES.values())
+    assert all(len(bytes.fromhex(archive.remote.sha256)) == 32 for archive in ARCHIVES.values())
+    assert all(archive.remote.url.startswith("https://") for archive in ARCHIVES.values())
 
 
 def test_an_unknown_name():

@@ -1,6 +1,7 @@
 """Downloads from a server on this machine: resuming, checksums, wrong answers."""
 
 import hashlib
+import os
 import socket
 
 import pytest
@@ -53,6 +54,18 @@ def test_a_download_that_broke_off_is_resumed(server, body, tmp_path):
     assert not (tmp_path / "data.part").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+@pytest.mark.parametrize("length", [0, 10])
+def test_a_link_at_the_name_of_the_part_is_not_followed(server, body, tmp_path, length):
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"x" * length)
+    (tmp_path / "data.part").symlink_to(precious)
+    with pytest.raises(OSError, match=r"data\.part is a symbolic link, which is not followed; remove it"):
+        download(server.remote(), tmp_path / "data", lambda arrived: None)
+    assert precious.read_bytes() == b"x" * length
+    assert not (tmp_path / "data").exists()
+
+
 def test_a_server_that_ignores_the_range_sends_all_again(server, body, tmp_path):
     server.honours_range = False
     (tmp_path / "data.part").write_bytes(b"x" * 1000)  # would be wrong if anything were added to it
@@ -95,15 +108,15 @@ def failure(remote, tmp_path):
 
 
 def test_a_wrong_checksum(server, body, tmp_path):
-    message = failure(server.remote(md5="0" * 32), tmp_path)
-    found = hashlib.md5(body).hexdigest()
-    assert f"has the MD5 sum {found} instead of {'0' * 32}; what has arrived is removed, try again" in message
+    message = failure(server.remote(sha256="0" * 64), tmp_path)
+    found = hashlib.sha256(body).hexdigest()
+    assert f"has the SHA-256 sum {found} instead of {'0' * 64}; what has arrived is removed, try again" in message
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_wrong_beginning_is_found_and_does_not_stay(server, body, tmp_path):
     (tmp_path / "data.part").write_bytes(b"x" * 1000)
-    assert "MD5 sum" in failure(server.remote(), tmp_path)
+    assert "SHA-256 sum" in failure(server.remote(), tmp_path)
     download(server.remote(), tmp_path / "data", lambda arrived: None)
     assert (tmp_path / "data").read_bytes() == body
 

@@ -172,7 +172,7 @@ def fake_training(monkeypatch, *happenings):
     def train(cell, *arguments, **options):
         if isinstance(happening := left.pop(0), BaseException):
             raise happening
-        return Trained(None, None, 1.0)
+        return Trained(None, None, [])
 
     monkeypatch.setattr(searching, "train_cell", train)
     monkeypatch.setattr(searching, "best_epoch", lambda *arguments: (1, 0.5))

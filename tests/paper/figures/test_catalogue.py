@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.integrate import trapezoid
 from typer.testing import CliRunner
 
 from tpauc.cli.main import app
@@ -161,8 +162,8 @@ def test_the_concave_weighting_covers_the_threshold_better(made):
         x, weight, threshold, first, second = columns(own, "x", "weight", "threshold", "s1", "s2")
         gap = weight - threshold
         # 200 strips; the steep start of x^0.05 costs most.
-        assert np.trapezoid(np.maximum(gap, 0), x) == pytest.approx(first[0], abs=0.004)
-        assert np.trapezoid(np.maximum(-gap, 0), x) == pytest.approx(second[0], abs=0.004)
+        assert trapezoid(np.maximum(gap, 0), x) == pytest.approx(first[0], abs=0.004)
+        assert trapezoid(np.maximum(-gap, 0), x) == pytest.approx(second[0], abs=0.004)
     ratio = {
         shape: having(rows, shape=shape)[0]["s1"] / having(rows, shape=shape)[0]["s2"]
         for shape in ("concave", "convex")

@@ -11,7 +11,7 @@ trainings allows more rounds than one of them, and a mean is what the estimator 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,6 +99,20 @@ class TreeSequence:
             # A booster keeps an array as long as its training rows, and would be pickled with it.
             self._booster = type(self._booster)(model_str=self._booster.model_to_string())
 
+    def stored(self) -> dict[str, Any]:
+        """Return closed trees as plain values: LightGBM's text, and the numbers of trees after each round."""
+        text = "" if self._booster is None else self._booster.model_to_string()
+        return {"text": text, "n_trees": [list(pair) for pair in self._n_trees.items()], "n_threads": self._n_threads}
+
+    @classmethod
+    def restored(cls, stored: Mapping[str, Any]) -> TreeSequence:
+        """Return closed trees from what `stored` returned."""
+        trees = cls.__new__(cls)
+        trees._n_trees, trees._n_threads = dict(stored["n_trees"]), stored["n_threads"]
+        text, lightgbm = stored["text"], import_extra("lightgbm", "lightgbm")
+        trees._booster = lightgbm.Booster(model_str=text) if text else None
+        return trees
+
 
 class BoostingPath:
     """The training on the rows that one fold leaves.
@@ -174,6 +188,21 @@ class BoostingPath:
         del self._dataset, self._positive, self._weight, self._switches
         for trees in (self._trunk, *self._branches.values()):
             trees.close()
+
+    def stored(self) -> dict[str, Any]:
+        """Return a closed path as plain values, from which `restored` makes one that gives the same scores."""
+        return {
+            "trunk": self._trunk.stored(),
+            "branches": [[switch, trees.stored()] for switch, trees in self._branches.items()],
+        }
+
+    @classmethod
+    def restored(cls, stored: Mapping[str, Any]) -> BoostingPath:
+        """Return a closed path from what `stored` returned."""
+        path = cls.__new__(cls)
+        path._trunk = TreeSequence.restored(stored["trunk"])
+        path._branches = {switch: TreeSequence.restored(trees) for switch, trees in stored["branches"]}
+        return path
 
 
 def parent(candidate: Rounds, candidates: Sequence[Rounds]) -> Rounds | None:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from tpauc.classifiers.base import class_counts, stands_for_rows
+from tpauc.classifiers.linear.principal_axes import PrincipalAxes
 from tpauc.classifiers.progress import steps
 from tpauc.region import Region, hard_mass
 
@@ -43,12 +44,29 @@ class AscentSettings(NamedTuple):
 
 def whitener(X: Array, weight: Array | None = None, ridge: float = 1e-3) -> Array:
     """Return ``W``, shape (d, d), such that the columns of ``X @ W`` have unit covariance, up to a relative ridge."""
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(with_ridge(covariance(X, weight), ridge))).T)
+
+
+def whitener_along(axes: PrincipalAxes, ridge: float = 1e-3) -> Array:
+    """Return the diagonal of the whitener, shape (r,), of rows along their principal axes."""
+    return np.asarray(1.0 / np.sqrt(axes.variance + axes.ridge(ridge, float(axes.variance.sum()))))
+
+
+def covariance(X: Array, weight: Array | None = None) -> Array:
+    """Return the covariance of the columns, shape (d, d); whole weights count as repeated rows."""
     if weight is not None and stands_for_rows(weight):
-        covariance = np.cov(X, rowvar=False, fweights=weight.astype(np.int64))
-    else:
-        covariance = np.cov(X, rowvar=False, aweights=weight)
-    covariance = with_ridge(np.atleast_2d(covariance), ridge)
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)).T)
+        return np.atleast_2d(np.cov(X, rowvar=False, fweights=weight.astype(np.int64)))
+    return np.atleast_2d(np.cov(X, rowvar=False, aweights=weight))
+
+
+def whitened(whiten: Array, w: Array) -> Array:
+    """Return a direction of the features in whitened coordinates; a ``whiten`` of shape (d,) is a diagonal."""
+    return np.asarray(w / whiten if whiten.ndim == 1 else np.linalg.solve(whiten, w))
+
+
+def unwhitened(whiten: Array, w: Array) -> Array:
+    """Return a direction in whitened coordinates as a direction of the features; see `whitened`."""
+    return np.asarray(whiten * w if whiten.ndim == 1 else whiten @ w)
 
 
 def with_ridge(covariance: Array, ridge: float) -> Array:
@@ -71,8 +89,8 @@ class SmoothedTPAUC:
     ----------
     X : array of shape (n, d)
     y : array of bool, shape (n,)
-    whiten : array of shape (d, d)
-        As `whitener` returns it.
+    whiten : array of shape (d, d) or (d,)
+        As `whitener` or `whitener_along` returns it.
     region : Region
     weight : array of shape (n,), optional
     """
@@ -95,7 +113,7 @@ class SmoothedTPAUC:
 
     def climb(self, start: Array, settings: AscentSettings) -> Array:
         """Return the direction, shape (d,), that the ascent from ``start`` ends at; its scores have deviation 1."""
-        w = unit(np.linalg.solve(self._whiten, start))
+        w = unit(whitened(self._whiten, start))
         velocity = np.zeros_like(w)
         for step in steps("ascent of a linear model", range(settings.steps), settings.steps):
             gradient = self._gradient(w, settings.temperature)
@@ -105,11 +123,11 @@ class SmoothedTPAUC:
                 break
             velocity = settings.momentum * velocity + (1.0 - settings.momentum) * gradient / length
             w = unit(w + settings.step_length * (1.0 - step / settings.steps) * velocity)
-        return np.asarray(self._whiten @ w)
+        return unwhitened(self._whiten, w)
 
     def _gradient(self, w: Array, temperature: float) -> Array:
         """Return the gradient in whitened coordinates, up to a factor."""
-        z = (self._rows @ (self._whiten @ w).astype(np.float32)).astype(np.float64)
+        z = (self._rows @ unwhitened(self._whiten, w).astype(np.float32)).astype(np.float64)
         n = self._n_positive
         of_class = (None, None) if self._weight is None else (self._weight[:n], self._weight[n:])
         hard_positives, positive_weight = _lowest(z[:n], self._k_positive, of_class[0])
@@ -119,7 +137,7 @@ class SmoothedTPAUC:
         by_score[hard_positives], by_score[hard_negatives] = pair_gradient(
             z[hard_positives], z[hard_negatives], temperature, positive_weight, negative_weight
         )
-        return np.asarray(self._whiten.T @ (by_score @ self._rows).astype(np.float64))
+        return unwhitened(self._whiten.T, (by_score @ self._rows).astype(np.float64))
 
 
 def _lowest(values: Array, mass: float, weight: Array | None) -> tuple[Array, Array | None]:

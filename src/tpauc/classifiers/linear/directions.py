@@ -6,7 +6,8 @@ cross-validation (`tpauc.classifiers._candidates`), so training for the region c
 that were not trained on.
 
 The region is widened, at most to the whole data, until it holds five positives per feature. On very large data the
-folds and the ascent see a sample; the regressions see all rows.
+folds and the ascent see a sample; the regressions see all rows. With many features all of this happens in coordinates
+along the principal axes of the rows (`principal_axes`).
 
 `LinearDirections` is this strategy. `LinearTrainer` makes candidates to choose from instead: both regressions, then
 the directions or, for the losses, full-batch steps, for which torch is imported.
@@ -26,8 +27,19 @@ from tpauc._validation import BoolArray, import_extra
 from tpauc.classifiers._candidates import Candidate, Fitted, FoldTPAUC, Scaling, joined, possible_folds, validate_folds
 from tpauc.classifiers.base import TrainingData, class_counts
 from tpauc.classifiers.folds import fold_groups, stratified_folds
-from tpauc.classifiers.linear.ascent import AscentSettings, SmoothedTPAUC, unit, whitener, with_ridge
+from tpauc.classifiers.linear.ascent import (
+    AscentSettings,
+    SmoothedTPAUC,
+    covariance,
+    unit,
+    unwhitened,
+    whitened,
+    whitener,
+    whitener_along,
+    with_ridge,
+)
 from tpauc.classifiers.linear.logistic import LogisticPair, PairRefit, Rows, fit_pair, minimise
+from tpauc.classifiers.linear.principal_axes import NARROW, along_axes, second_moments, solve
 from tpauc.classifiers.progress import steps
 from tpauc.classifiers.training_methods import CROSS_ENTROPIES, REGION, loss_and_optimizer, powers_of_two
 from tpauc.region import Region
@@ -39,6 +51,7 @@ Array = npt.NDArray[Any]
 
 STARTS = ("fisher", "plain", "balanced")
 DIRECTIONS = STARTS + tuple(f"region from {start}" for start in STARTS)
+_FISHER_ACCURACY = 1e-3  # leaves an angle of about 1e-3 to the exact direction
 
 
 @dataclass(frozen=True)
@@ -85,18 +98,20 @@ class LinearDirections:
         settings, positive = self.settings, data.positive
         possible_folds(settings.folds, positive)
         scaled, scaler = self.scaling.scaled(data)
-        rows = with_ones(scaled.X, positive, data.weight)
         sample, stands_for = _sample(positive, settings.fold_rows, random)
+        # Before `as_rows`: rounding in a change of coordinates would tell copies of a row apart.
+        all_rows = len(sample) == positive.size
+        folds = _possible_folds(scaled if all_rows else scaled.take(sample), settings.folds)
+        rows = as_rows(scaled, sample)
+        del scaled  # the rows are a copy, and a long table is large
         fold_rows = rows.take(sample)
         fold_rows = fold_rows._replace(weight=fold_rows.weight * stands_for)
-        sample_groups = None if data.groups is None else data.groups[sample]
         fold_pair = fit_pair(fold_rows, settings.penalty)
-        all_rows = len(sample) == positive.size
         pair = fold_pair if all_rows else fit_pair(rows, settings.penalty, start=fold_pair)
-        whiten = whitener(fold_rows.Z[:, :-1], fold_rows.given)
+        whiten = whitener_of(fold_rows)
         ascent_rows = rows.take(_sample(positive, settings.ascent_rows, random)[0])
         directions = six_directions(ascent_rows, pair, whiten, region, settings)
-        validated, held_out = _validate(fold_rows, sample_groups, fold_pair, whiten, region, random, settings)
+        validated, held_out = _validate(fold_rows, folds, fold_pair, whiten, region, random, settings)
         weighed = validated.weighed(DIRECTIONS, settings.standard_errors)
         w = directions @ weighed.shares
         slope, offset = as_logit(fold_rows, w)
@@ -105,7 +120,7 @@ class LinearDirections:
         out_of_fold[sample] = logits
         return Fitted(
             scaler,
-            LinearScorer(slope * w, offset),
+            LinearScorer(slope * rows.to_features(w), offset),
             weighed.chosen,
             weighed.candidates,
             logits,
@@ -141,17 +156,15 @@ class LinearTrainer:
 
     def train(self, data: TrainingData, random: np.random.Generator) -> list[Candidate]:
         """Return the candidates; nothing here is random."""
-        rows = with_ones(data.X, data.positive, data.weight)
+        rows = as_rows(data)
         pair = fit_pair(rows, self.settings.penalty)
-        starts = [
-            Candidate(name, 0, LinearScorer(b[:-1], float(b[-1])))
-            for name, b in zip(CROSS_ENTROPIES, pair, strict=True)
-        ]
+        plain, balanced = (LinearScorer(rows.to_features(b[:-1]), float(b[-1])) for b in pair)
+        starts = [Candidate(name, 0, b) for name, b in zip(CROSS_ENTROPIES, (plain, balanced), strict=True)]
         if self.method in CROSS_ENTROPIES:
             return [start for start in starts if start.name == self.method]
         if self.method != REGION:
-            return [*starts, *self._full_batch_steps(data, pair.balanced)]
-        directions = six_directions(rows, pair, whitener(data.X, data.weight), self.region, self.settings)
+            return [*starts, *self._full_batch_steps(data, balanced)]
+        directions = six_directions(rows, pair, whitener_of(rows), self.region, self.settings)
         return [
             *starts,
             *(
@@ -161,7 +174,7 @@ class LinearTrainer:
             ),
         ]
 
-    def _full_batch_steps(self, data: TrainingData, start: Array) -> Iterator[Candidate]:
+    def _full_batch_steps(self, data: TrainingData, start: LinearScorer) -> Iterator[Candidate]:
         assert data.weight is None  # refused by `TPAUCClassifier`
         import_extra("torch", "torch")
         import torch
@@ -171,9 +184,9 @@ class LinearTrainer:
         # No first weights: they would be drawn from torch's global generator, which belongs to the caller.
         module: nn.Linear = skip_init(torch.nn.Linear, x.shape[1], 1, dtype=x.dtype)  # type: ignore[no-untyped-call]
         with torch.no_grad():
-            module.weight.copy_(torch.from_numpy(start[:-1]))
-            module.bias.fill_(float(start[-1]))
-        typical = float(np.sqrt(np.square(start[:-1]).mean()))
+            module.weight.copy_(torch.from_numpy(start.coef))
+            module.bias.fill_(start.intercept)
+        typical = float(np.sqrt(np.square(start.coef).mean()))
         loss, optimizer = loss_and_optimizer(self.method, self.region, module, self.step_size * max(typical, 1e-3))
         for step in steps(f"steps of {self.method}", range(1, self.max_steps + 1), self.max_steps):
             optimizer.zero_grad()
@@ -186,7 +199,21 @@ class LinearTrainer:
 
 def _scorer(rows: Rows, w: Array) -> LinearScorer:
     slope, offset = as_logit(rows, w)
-    return LinearScorer(slope * w, offset)
+    return LinearScorer(slope * rows.to_features(w), offset)
+
+
+def as_rows(data: TrainingData, sample: Array | None = None) -> Rows:
+    """Return standardised rows for the regressions: of a wide table, along the principal axes of the sample."""
+    if data.X.shape[1] <= NARROW:
+        return with_ones(data.X, data.positive, data.weight)
+
+    def sample_covariance(X: Array) -> Array:
+        if sample is None or len(sample) == len(X):
+            return covariance(X, data.weight)
+        return covariance(X[sample], None if data.weight is None else data.weight[sample])
+
+    X, axes = along_axes(data.X, sample_covariance)
+    return with_ones(X, data.positive, data.weight)._replace(axes=axes)
 
 
 def with_ones(X: Array, y: BoolArray, given: Array | None = None) -> Rows:
@@ -196,7 +223,7 @@ def with_ones(X: Array, y: BoolArray, given: Array | None = None) -> Rows:
 
 def as_logit(rows: Rows, w: Array) -> tuple[float, float]:
     """Return the slope and offset that turn the score along ``w`` into a logit: (1, 0) if the slope is not positive."""
-    score = rows._replace(Z=np.column_stack((rows.Z[:, :-1] @ w, np.ones(len(rows.y)))))
+    score = rows._replace(Z=np.column_stack((rows.Z[:, :-1] @ w, np.ones(len(rows.y)))), axes=None)
     slope, offset = minimise(score, 1e-3, np.zeros(2))
     return (float(slope), float(offset)) if slope > 0.0 else (1.0, 0.0)
 
@@ -204,9 +231,9 @@ def as_logit(rows: Rows, w: Array) -> tuple[float, float]:
 def six_directions(rows: Rows, pair: LogisticPair, whiten: Array, region: Region, settings: LinearSettings) -> Array:
     """Return the `DIRECTIONS` as columns, shape (d, 6); scores along each have standard deviation 1."""
     X = rows.Z[:, :-1]
-    wide = widened(region, class_counts(rows.y, rows.given)[0], X.shape[1], settings.positives_per_feature)
-    found = (fisher_direction(X, rows.y, rows.given), pair.plain[:-1], pair.balanced[:-1])
-    starts = [whiten @ unit(np.linalg.solve(whiten, w)) for w in found]
+    wide = widened(region, class_counts(rows.y, rows.given)[0], rows.n_features, settings.positives_per_feature)
+    fisher = fisher_direction(X, rows.y, rows.given) if rows.axes is None else fisher_along_axes(rows)
+    starts = [unwhitened(whiten, unit(whitened(whiten, w))) for w in (fisher, pair.plain[:-1], pair.balanced[:-1])]
     objective = SmoothedTPAUC(X, rows.y, whiten, wide, rows.given)
     return np.column_stack(starts + [objective.climb(start, settings.ascent) for start in starts])
 
@@ -229,15 +256,45 @@ def fisher_direction(X: Array, y: BoolArray, weight: Array | None = None, ridge:
     return np.asarray(np.linalg.solve(with_ridge(np.mean(covariances, axis=0), ridge), means[0] - means[1]))
 
 
+def fisher_along_axes(rows: Rows, ridge: float = 1e-3) -> Array:
+    """Return Fisher's discriminant, shape (r,), of rows along their principal axes, without a covariance."""
+    assert rows.axes is not None
+    X, weight = rows.Z[:, :-1], np.ones(len(rows.y)) if rows.given is None else rows.given
+    share = np.where(rows.y, weight / weight[rows.y].sum(), weight / weight[~rows.y].sum()) / 2.0
+    means = [2.0 * (share * side) @ X for side in (rows.y, ~rows.y)]
+    variance = float(share @ np.einsum("ij,ij->i", X, X)) - sum(mean @ mean for mean in means) / 2.0
+    on_diagonal = rows.axes.ridge(ridge, variance)
+
+    moments = second_moments(X, share)
+
+    def within_classes(w: Array) -> Array:
+        between = sum(mean * (mean @ w) for mean in means) / 2.0
+        return np.asarray(moments(w) - between)
+
+    diagonal = rows.axes.variance + on_diagonal
+    return solve(within_classes, np.full(X.shape[1], on_diagonal), means[0] - means[1], diagonal, _FISHER_ACCURACY)
+
+
 def widened(region: Region, n_positive: int, n_features: int, positives_per_feature: float) -> Region:
     """Return the region, scaled up in both directions until it holds enough positives, at most to everything."""
     factor = max(1.0, positives_per_feature * n_features / max(1.0, region.alpha * n_positive))
     return Region(min(1.0, region.alpha * factor), min(1.0, region.beta * factor))
 
 
+def whitener_of(rows: Rows) -> Array:
+    """Return the whitener of the rows: a matrix, or along principal axes its diagonal."""
+    return whitener(rows.Z[:, :-1], rows.given) if rows.axes is None else whitener_along(rows.axes)
+
+
+def _possible_folds(data: TrainingData, n_folds: int) -> tuple[Array, int]:
+    """Return the group of each row, and the number of folds."""
+    n_folds = min(n_folds, *class_counts(data.positive, None))
+    return fold_groups(data.X, data.positive, n_folds, groups=data.groups, stacklevel=4)
+
+
 def _validate(
     rows: Rows,
-    groups: Array | None,
+    folds: tuple[Array, int],
     pair: LogisticPair,
     whiten: Array,
     region: Region,
@@ -245,8 +302,7 @@ def _validate(
     settings: LinearSettings,
 ) -> tuple[FoldTPAUC, Array]:
     """Return the TPAUC of the directions in repeated folds, and the last scores out of fold, shape (n, 6)."""
-    n_folds = min(settings.folds, *class_counts(rows.y, None))
-    group, n_folds = fold_groups(rows.Z, rows.y, n_folds, groups=groups, stacklevel=4)
+    group, n_folds = folds
     n_positive = class_counts(rows.y, rows.given)[0]
     repeats = int(np.clip(np.ceil(settings.held_out_positives / n_positive), 1, settings.max_repeats))
     refit = PairRefit(rows, pair, settings.penalty)

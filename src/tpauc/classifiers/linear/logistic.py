@@ -3,7 +3,8 @@
 Minimises ``sum_i v_i log(1 + exp(-t_i z_i)) + penalty/2 |b|^2`` over ``b``, where ``z = Z b``, ``t = +-1`` and the last
 column of ``Z`` is 1, whose coefficient is not penalised. With up to a few hundred features the Hessian is small, and
 Newton's method converges in a few passes, several times faster than a quasi-Newton method. The fits of cross-validation
-need no Hessian of their own (`PairRefit`).
+need no Hessian of their own (`PairRefit`). Rows of wide tables are given along their principal axes: the same Newton
+steps are then found by conjugate gradients, without a Hessian.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
+from tpauc.classifiers.linear.principal_axes import PrincipalAxes, second_moments, solve
 from tpauc.classifiers.progress import steps
 
 Array = npt.NDArray[Any]
 
 TOLERANCE = 1e-6  # of the value
+_STEP_ACCURACY = 0.2  # of a Newton step by conjugate gradients: the next steps make up for what is left
 
 
 class Rows(NamedTuple):
@@ -29,6 +32,16 @@ class Rows(NamedTuple):
     y: npt.NDArray[np.bool_]  # shape (n,)
     weight: Array  # shape (n,)
     given: Array | None = None  # shape (n,): the weights that the user gave, without what a sample stands for
+    axes: PrincipalAxes | None = None  # what the features are coordinates along, if the table is wide
+
+    @property
+    def n_features(self) -> int:
+        """How many features the table has, whatever the number of coordinates."""
+        return self.Z.shape[1] - 1 if self.axes is None else self.axes.n_features
+
+    def to_features(self, w: Array) -> Array:
+        """Return a direction, shape (r,), as coefficients of the features of the table, shape (d,)."""
+        return w if self.axes is None else self.axes.to_features(w)
 
     def balanced(self) -> Rows:
         """Return the same rows with weights such that both classes have the same total."""
@@ -37,7 +50,8 @@ class Rows(NamedTuple):
 
     def take(self, rows: Array) -> Rows:
         """Return some of the rows."""
-        return Rows(self.Z[rows], self.y[rows], self.weight[rows], None if self.given is None else self.given[rows])
+        given = None if self.given is None else self.given[rows]
+        return self._replace(Z=self.Z[rows], y=self.y[rows], weight=self.weight[rows], given=given)
 
 
 class LogisticPair(NamedTuple):
@@ -60,7 +74,7 @@ def minimise(rows: Rows, penalty: float, b: Array, *, max_steps: int = 30) -> Ar
     value = _objective(rows, b, z, ridge)
     for _ in steps("logistic regression, at most", range(max_steps), max_steps):
         gradient = _gradient(rows, b, z, ridge)
-        direction = cho_solve(_hessian_factor(rows, z, ridge), gradient)
+        direction = _newton_step(rows, z, ridge, gradient)
         slope, along, length = gradient @ direction, rows.Z @ direction, 1.0
         while True:
             new, new_z = b - length * direction, z - length * along
@@ -79,11 +93,14 @@ class PairRefit:
 
     It takes Newton steps with the Hessian of all rows. A step on a share ``s`` of the rows leaves about ``1 - s`` of
     the distance to the minimum, and costs two products with a vector instead of a new Hessian. If a few rows decide the
-    fit, these steps do not converge, and `minimise` finishes the fit.
+    fit, these steps do not converge, and `minimise` finishes the fit. Along principal axes there is no Hessian to use
+    again, and `minimise` does it all.
     """
 
     def __init__(self, rows: Rows, pair: LogisticPair, penalty: float) -> None:
         self._pair, self._penalty = pair, penalty
+        if rows.axes is not None:
+            return
         self._factors = [
             _hessian_factor(part, part.Z @ b, _ridge(part, penalty))
             for part, b in zip((rows, rows.balanced()), pair, strict=True)
@@ -91,6 +108,8 @@ class PairRefit:
 
     def on(self, rows: Rows, *, steps: int = 5) -> LogisticPair:
         """Return both regressions on these rows."""
+        if rows.axes is not None:
+            return fit_pair(rows, self._penalty, start=self._pair)
         found = []
         for part, b, factor in zip((rows, rows.balanced()), self._pair, self._factors, strict=True):
             ridge = _ridge(part, self._penalty)
@@ -120,6 +139,17 @@ def _objective(rows: Rows, b: Array, z: Array, ridge: Array) -> float:
 
 def _gradient(rows: Rows, b: Array, z: Array, ridge: Array) -> Array:
     return np.asarray((rows.weight * (expit(z) - rows.y)) @ rows.Z + ridge * b)
+
+
+def _newton_step(rows: Rows, z: Array, ridge: Array, gradient: Array) -> Array:
+    if rows.axes is None:
+        return np.asarray(cho_solve(_hessian_factor(rows, z, ridge), gradient))
+    p = expit(z)
+    curvature = rows.weight * p * (1.0 - p)
+
+    # What the Hessian would be if all rows had the same curvature.
+    diagonal = curvature.sum() * np.append(rows.axes.variance, 1.0) + ridge
+    return solve(second_moments(rows.Z, curvature), ridge, gradient, diagonal, _STEP_ACCURACY)
 
 
 def _hessian_factor(rows: Rows, z: Array, ridge: Array) -> Any:

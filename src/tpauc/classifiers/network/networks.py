@@ -16,7 +16,6 @@ the loss is the sum of their losses, and AdamW treats each weight separately.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,14 +32,12 @@ from torch import nn
 from tpauc._validation import check_logit_count, check_module
 from tpauc.classifiers.progress import steps
 from tpauc.region import Region, hard_mass
+from tpauc.samplers import GENERATOR_LOCK
 
 Batch = TypeVar("Batch")
 BankMaker = Callable[[int, int], nn.Module]  # number of networks, number of features
 
 GROUPS = ("plain", "balanced", "region from plain", "region from balanced")  # networks that are trained alike
-
-# Modules draw from torch's global generator, which all threads share: only one thread at a time may seed it.
-_GENERATOR_LOCK = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -196,7 +193,7 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """
     # Only the GPU in use: reading the generators of all GPUs would open a context on each.
     gpus = [] if device.type == "cpu" else [device]
-    with _GENERATOR_LOCK, torch.random.fork_rng(gpus):
+    with GENERATOR_LOCK, torch.random.fork_rng(gpus):
         torch.default_generator.manual_seed(seed)
         for gpu in gpus:
             state = torch.Generator(gpu).manual_seed(seed).get_state()

@@ -6,17 +6,17 @@
 | ``cifar100`` | ``cifar-100-binary`` | 168,513,733 |
 | ``tiny-imagenet`` | ``tiny-imagenet-200`` | 248,100,043 |
 
-The MD5 sums of both CIFAR archives are published on their authors' page. The authors of Tiny-ImageNet publish none; its
-sum is the one on which public loaders of the set agree.
+The authors of the CIFAR archives publish MD5 sums, the authors of Tiny-ImageNet none. The SHA-256 sums here are the
+ones on which independent public loaders of the sets agree.
 
 **Downloads** are resumed where an earlier attempt ended. An incomplete file is kept beside the target as ``NAME.part``,
 and the next attempt asks the server for the rest (HTTP ``Range``); if the server sends the whole file again, the whole
 file is taken. An answer whose headers do not fit the file, such as the page of a proxy, is refused before a byte of it
 is written.
 
-**Archives** are not trusted: they may hold regular files and folders only, all inside the expected folder. Everything
-is written to a folder beside the final one and renamed when it is complete, so a half-unpacked data set never has the
-final name.
+**Archives** are not trusted: they may hold regular files and folders only, all inside the expected folder, and no more
+than several times what the largest set here has. Everything is written to a folder beside the final one and renamed
+when it is complete, so a half-unpacked data set never has the final name.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import gzip
 import hashlib
 import http.client
 import lzma
+import os
 import re
 import shutil
 import stat
@@ -38,22 +39,23 @@ from typing import IO, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from tpauc._files import locked, replaced_folder
+from tpauc._files import locked, open_unfollowed, recover_folder, replaced_folder
 from tpauc._validation import check_choice
 
 _BLOCK = 1 << 18
 _SECONDS_OF_SILENCE = 30.0
+_MOST_BYTES, _MOST_MEMBERS = 2 << 30, 500_000  # of an unpacked archive; Tiny-ImageNet has 0.5 GB and 120,609
 _AGAIN = "what has arrived is kept, try again to go on from there"
 
 Progress = Callable[[int], None]
 
 
 class RemoteFile(NamedTuple):
-    """A file on a server, with its size and MD5 sum."""
+    """A file on a server, with its size and SHA-256 sum."""
 
     url: str
     size: int
-    md5: str
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -72,18 +74,26 @@ class Archive:
 ARCHIVES: dict[str, Archive] = {
     "cifar10": Archive(
         RemoteFile(
-            "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz", 170_052_171, "c32a1d4ab5d03f1284b67883e8d87530"
+            "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+            170_052_171,
+            "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
         ),
         folder="cifar-10-batches-bin",
     ),
     "cifar100": Archive(
         RemoteFile(
-            "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz", 168_513_733, "03b5dce01913d631647c71ecec9e9cb8"
+            "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+            168_513_733,
+            "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
         ),
         folder="cifar-100-binary",
     ),
     "tiny-imagenet": Archive(
-        RemoteFile("http://cs231n.stanford.edu/tiny-imagenet-200.zip", 248_100_043, "90528d7ca1a48142e341f4ef8d21d0de"),
+        RemoteFile(
+            "https://cs231n.stanford.edu/tiny-imagenet-200.zip",
+            248_100_043,
+            "6198c8ae015e2b3e007c7841da39ec069199b9aa3bfa943a462022fe5e43c821",
+        ),
         folder="tiny-imagenet-200",
     ),
 }
@@ -114,6 +124,8 @@ def fetch(
     """
     archive = ARCHIVES[check_choice(name, "name", ARCHIVES)]
     folder = data_dir / archive.folder
+    if data_dir.is_dir():
+        recover_folder(folder)
     if folder.exists() and not overwrite:
         return False
     data_dir.mkdir(parents=True, exist_ok=True)
@@ -143,27 +155,27 @@ def download(remote: RemoteFile, target: Path, progress: Progress) -> None:
     --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
-    >>> remote = RemoteFile("https://localhost/data", size=5, md5="5d41402abc4b2a76b9719d911017c592")
+    >>> remote = RemoteFile("https://localhost/data", size=5, sha256=hashlib.sha256(b"hello").hexdigest())
     >>> (folder / "data.part").write_bytes(b"hello")  # all has arrived, but has not been checked yet
     5
     >>> download(remote, folder / "data", progress=print)
     >>> (folder / "data").read_bytes()
     b'hello'
     """
-    if target.exists() and _md5(target) == remote.md5:
+    if target.exists() and _sha256(target) == remote.sha256:
         return
     part = target.with_name(f"{target.name}.part")
     have = part.stat().st_size if part.exists() else 0
     if have != remote.size:
         _complete(remote, part, have if have < remote.size else 0, progress)
-    if (found := _md5(part)) != remote.md5:
-        raise _wrong_file(part, f"{remote.url} has the MD5 sum {found} instead of {remote.md5}")
+    if (found := _sha256(part)) != remote.sha256:
+        raise _wrong_file(part, f"{remote.url} has the SHA-256 sum {found} instead of {remote.sha256}")
     part.replace(target)
 
 
-def _md5(path: Path) -> str:
+def _sha256(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _wrong_file(part: Path, message: str) -> DownloadError:
@@ -196,7 +208,7 @@ def _append(remote: RemoteFile, part: Path, have: int, progress: Progress) -> in
     request = Request(remote.url, headers={"Range": f"bytes={have}-"} if have else {})
     with urlopen(request, timeout=_SECONDS_OF_SILENCE) as response:
         start = _first_byte(response, remote, have)
-        with part.open("r+b" if part.exists() else "wb") as file:
+        with os.fdopen(open_unfollowed(part), "r+b") as file:
             file.seek(start)
             file.truncate()
             return _copy(response, file, start, remote, progress)
@@ -266,11 +278,16 @@ def unpack(archive: Path, destination: Path) -> None:
             raise ValueError(f"{archive} cannot be unpacked, it may be damaged ({error})") from error
         if not any(unfinished.iterdir()):
             raise ValueError(f"{archive} holds no folder {destination.name}")
+        if hasattr(os, "sync"):  # once for all files: the archive is removed when they are in place
+            os.sync()
 
 
 def _extract_tar(archive: Path, folder: str, where: Path) -> None:
+    total = _Total(archive)
+
     def checked(info: tarfile.TarInfo, path: str) -> tarfile.TarInfo:
         """Check a member, take the folder off its name, and apply the filter "data", which also removes odd modes."""
+        total.add(info.size)
         allowed = info.isreg() or info.isdir()
         inside = _path_inside(info.name, folder, archive, allowed=allowed, is_folder=info.isdir())
         return tarfile.data_filter(info.replace(name=str(inside), deep=False), path)
@@ -280,8 +297,10 @@ def _extract_tar(archive: Path, folder: str, where: Path) -> None:
 
 
 def _extract_zip(archive: Path, folder: str, where: Path) -> None:
+    total = _Total(archive)
     with zipfile.ZipFile(archive) as file:
         for info in file.infolist():
+            total.add(info.file_size)  # of a larger member zipfile reads so many bytes, and finds a wrong checksum
             kind = stat.S_IFMT(info.external_attr >> 16)  # 0 if the archive was not made on Unix
             allowed = kind in (0, stat.S_IFREG, stat.S_IFDIR)
             target = where / _path_inside(info.filename, folder, archive, allowed=allowed, is_folder=info.is_dir())
@@ -291,6 +310,20 @@ def _extract_zip(archive: Path, folder: str, where: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             with file.open(info) as content, target.open("wb") as copy:
                 shutil.copyfileobj(content, copy)
+
+
+class _Total:
+    """What the members of an archive come to, which is limited."""
+
+    def __init__(self, archive: Path) -> None:
+        self._archive, self._members, self._bytes = archive, 0, 0
+
+    def add(self, size: int) -> None:
+        self._members, self._bytes = self._members + 1, self._bytes + size
+        if self._bytes > _MOST_BYTES:
+            raise ValueError(f"{self._archive} is not unpacked: it holds more than {_MOST_BYTES:,} bytes")
+        if self._members > _MOST_MEMBERS:
+            raise ValueError(f"{self._archive} is not unpacked: it holds more than {_MOST_MEMBERS:,} files and folders")
 
 
 def _path_inside(name: str, folder: str, archive: Path, *, allowed: bool, is_folder: bool) -> PurePosixPath:

@@ -1,7 +1,7 @@
 """Train a cell, epoch by epoch with checkpoints, and read its results from the scores of each epoch.
 
-For each region the epoch with the best validation TPAUC is chosen, the first of equal ones, and the test scores of that
-epoch are measured. The test data have no other influence.
+For each region the epoch with the best validation TPAUC is chosen, and the test scores of that epoch are measured. The
+test data have no other influence. Equal epochs are told apart as in `tpauc.training`: by OPAUC, AUC and training loss.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import nn
 
-from tpauc.metrics.area import area_in_region, tpauc_score
+from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.intervals import tpauc_interval
 from tpauc.paper.data.datasets import Splits
 from tpauc.paper.experiments.backbones import Mirrored
@@ -26,9 +25,10 @@ from tpauc.paper.experiments.methods import METHODS
 from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.paper.experiments.results import Labels, Result, ScoreFolder, commit, key_of, machine, versions
 from tpauc.region import Region
+from tpauc.samplers import GENERATOR_LOCK
 from tpauc.training.config import TrainConfig
 from tpauc.training.data import as_examples, on_device
-from tpauc.training.evaluation import scores_of
+from tpauc.training.evaluation import Evaluation, rank_of_epoch, scores_of
 from tpauc.training.exceptions import CheckpointError
 from tpauc.training.fitting import fit
 
@@ -36,11 +36,11 @@ Backbone = Callable[..., nn.Module]
 
 
 class Trained(NamedTuple):
-    """A finished training: the scores of its epochs, their labels, and how long it took."""
+    """A finished training: the scores of its epochs, their labels, and what was recorded of each epoch."""
 
     scores: ScoreFolder
     labels: Labels
-    seconds: float
+    history: list[dict[str, float]]
 
 
 def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, progress: bool = True) -> Trained:
@@ -73,7 +73,7 @@ def train_cell(cell: Cell, splits: Splits, out: Path, backbone: Backbone, *, pro
     except CheckpointError as error:
         raise scores.unusable(str(error)) from error
     scores.check_complete(cell.epochs)
-    return Trained(scores, labels, done.history[cell.epochs - 1]["seconds"])
+    return Trained(scores, labels, done.history[: cell.epochs])
 
 
 def config_of(cell: Cell, folder: Path | None, *, progress: bool) -> TrainConfig:
@@ -96,23 +96,20 @@ def new_network(cell: Cell, backbone: Backbone) -> nn.Module:
     """Return a network whose weights follow from the seed of the cell alone, without touching global random numbers."""
     recipe = RECIPES[cell.recipe]
     # Networks are made on the CPU. Forking the generators of GPUs would open a context on each.
-    with torch.random.fork_rng(devices=[]):
+    with GENERATOR_LOCK, torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(cell.seed)
         network = backbone(**recipe.network)
     return Mirrored(network) if recipe.mirrored else network
 
 
 def best_epoch(trained: Trained, epochs: int, region: Region) -> tuple[int, float]:
-    """Return the best of the first ``epochs`` epochs, counted from 1, and its TPAUC on the validation data.
-
-    Of equal epochs the first is returned.
-    """
-    values = [
-        area_in_region(trained.labels.validation, trained.scores.read(epoch).validation, region)
-        for epoch in range(1, epochs + 1)
+    """Return the best of the first ``epochs`` epochs, counted from 1, and its TPAUC on the validation data."""
+    rows = [
+        {**row, **asdict(Evaluation.of(trained.labels.validation, trained.scores.read(epoch).validation, region))}
+        for epoch, row in enumerate(trained.history[:epochs], 1)
     ]
-    best = int(np.argmax(values))
-    return best + 1, values[best]
+    best = max(rows, key=rank_of_epoch)
+    return int(best["epoch"]), best["tpauc"]
 
 
 def result_of(cell: Cell, region: Region, trained: Trained) -> Result:
@@ -133,7 +130,7 @@ def result_of(cell: Cell, region: Region, trained: Trained) -> Result:
         last_tpauc=round(last, 6),
         test_positives=n_positive,
         test_negatives=on_test.size - n_positive,
-        seconds=round(trained.seconds, 1),
+        seconds=round(trained.history[-1]["seconds"], 1),
         threads=torch.get_num_threads(),
         commit=commit(),
         versions=versions(),

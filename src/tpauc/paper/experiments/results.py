@@ -136,6 +136,9 @@ class ResultsFile:
             return []
         except UnicodeDecodeError as error:
             raise ValueError(f"{self.path} is damaged, it is no text ({error}); choose another --out") from error
+        return self._parsed(text)
+
+    def _parsed(self, text: str) -> list[Result]:
         reader = csv.reader(io.StringIO(text, newline=""))
         header = next(reader, [])
         if header != list(COLUMNS):
@@ -168,6 +171,8 @@ class ResultsFile:
             writer = csv.DictWriter(text, fieldnames=COLUMNS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(asdict(row) for row in (*before, *new))
+            if repr(self._parsed(text.getvalue())) != repr([*before, *new]):  # as text, where NaN is NaN
+                raise ValueError(f"{self.path} is not written, because the new rows could not be read again: {new}")
             write_atomically(self.path, text.getvalue().encode())
 
     @contextmanager
@@ -267,12 +272,18 @@ class ScoreFolder:
         remove_leftovers(file)
         buffer = io.BytesIO()
         np.savez(buffer, validation=validation, test=test)
+        for array, found in zip((validation, test), self._arrays(buffer.getvalue(), file), strict=True):
+            if array.dtype != found.dtype or not np.array_equal(array, found, equal_nan=True):
+                raise ValueError(f"{file} is not written, because its scores could not be read again")
         write_atomically(file, buffer.getbuffer())
 
     def _read(self, file: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        return self._arrays(file.read_bytes(), file)
+
+    def _arrays(self, contents: bytes, file: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         try:
             # From bytes: NumPy leaves the handle of a damaged file open.
-            with np.load(io.BytesIO(file.read_bytes())) as arrays:
+            with np.load(io.BytesIO(contents)) as arrays:
                 return arrays["validation"], arrays["test"]
         except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
             raise self.unusable(f"{file} is damaged ({error})") from error

@@ -27,6 +27,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.integrate import trapezoid
 
 from tpauc._validation import FloatArray, check_number, check_same_length, check_scores
 from tpauc.region import Region
@@ -50,7 +51,7 @@ def curve_tpauc(fpr: npt.ArrayLike, tpr: npt.ArrayLike, region: Region, *, norma
     0.0625
     """
     x, y = within_region(*check_curve(fpr, tpr), region)
-    share = float(np.trapezoid(y, x)) if x.size else 0.0
+    share = float(trapezoid(y, x)) if x.size else 0.0
     return share if normalize else share * region.area
 
 
@@ -68,7 +69,7 @@ def curve_opauc(fpr: npt.ArrayLike, tpr: npt.ArrayLike, *, lower: float, upper: 
     x, y = check_curve(fpr, tpr)
     inside = (x > start) & (x < end)
     heights = np.concatenate(([_height(x, y, start, "right")], y[inside], [_height(x, y, end, "left")]))
-    return float(np.trapezoid(heights, np.concatenate(([start], x[inside], [end]))))
+    return float(trapezoid(heights, np.concatenate(([start], x[inside], [end]))))
 
 
 def entry_rate(fpr: npt.ArrayLike, tpr: npt.ArrayLike, region: Region) -> float:
