@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit test-oldest dist demo bench-speed bench-quality bench-overhead bench-images bench-recipes bench-boosting bench-frames clean
+.PHONY: test lint types unit test-oldest dist demo bench-speed bench-quality bench-auto bench-overhead bench-images bench-recipes bench-boosting bench-frames clean
 
 test: lint types unit
 
@@ -71,11 +71,12 @@ bench-frames: .venv/installed
 	$(BIN)/python benchmarks/frames.py $(ARGS)
 
 # Peers live in an environment of their own: measured against, never depended on. torch first and pinned, as above;
-# the peers without their dependencies, most of which nothing here imports.
-.venv-peers/installed: pyproject.toml constraints.txt benchmarks/peers.txt
+# the peers of losses without their dependencies, most of which nothing here imports; those of whole tables with them.
+.venv-peers/installed: pyproject.toml constraints.txt benchmarks/peers.txt benchmarks/automl.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet $(TORCH)
 	.venv-peers/bin/pip install --quiet -c constraints.txt -e '.[torch,cli,lightgbm]'
+	.venv-peers/bin/pip install --quiet $(TORCH) -r benchmarks/automl.txt
 	.venv-peers/bin/pip install --quiet --no-deps -r benchmarks/peers.txt
 	touch $@
 
@@ -85,6 +86,10 @@ bench-speed: .venv-peers/installed
 # Needs DATA, a folder of tables; ARGS=--quick ends within five minutes.
 bench-quality: .venv-peers/installed
 	.venv-peers/bin/python benchmarks/quality.py --data-dir $(DATA) $(ARGS)
+
+# What a saved stack takes to load and to score rows.
+bench-auto: .venv/installed
+	$(BIN)/python benchmarks/auto_scoring.py $(ARGS)
 
 clean:
 	rm -rf .venv .venv-dist .venv-oldest .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

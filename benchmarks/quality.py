@@ -49,9 +49,10 @@ from tpauc.region import Region
 
 HERE = Path(__file__).parent
 REGIONS = (Region(0.3, 0.3), Region(0.5, 0.5), Region(0.1, 0.1))
+REGIONS_OF = {"auto": (Region(0.3, 0.3), Region(0.1, 0.1))}  # the others: all of these
 QUICK_ROWS = 6_000  # the largest table of a quick run
 # Of a fit, and beyond that for each row: what a machine with two busy cores took.
-GUESSED_SECONDS = {"linear": (0.8, 1e-5), "mlp": (1.5, 1.5e-5), "lightgbm": (0.1, 2.5e-5)}
+GUESSED_SECONDS = {"linear": (0.8, 1e-5), "mlp": (1.5, 1.5e-5), "lightgbm": (0.1, 2.5e-5), "auto": (15.0, 5e-4)}
 
 
 class Work(NamedTuple):
@@ -74,9 +75,12 @@ def plan(
     planned, seconds = [], 0.0
     largest_first = sorted(tables, key=lambda found: -found[1].positive.size)
     for region, seed, (path, table), family in product(options.regions, options.seeds, largest_first, options.families):
+        allowed = [r for r in options.regions if r in REGIONS_OF.get(family, options.regions)]
+        if region not in allowed:
+            continue
         methods = []
         for name in _methods(family, options.methods):
-            regions = _regions(METHODS[family][name], region, options.regions)
+            regions = _regions(METHODS[family][name], region, allowed)
             keys = [Key(path.stem, family, name, seed, r.alpha, r.beta) for r in regions if table.allows(r)]
             missing = [key for key in keys if name in options.redo or not _is_done(done, key)]
             if missing:
@@ -199,7 +203,7 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Compare TPAUC on real tables with cross-entropy and with peers.")
     parser.add_argument("--data-dir", type=Path, help="folder of tables: NPZ with X and y, CSV, TSV, Parquet")
     parser.add_argument("--target", default="y", help="column of the labels, 0/1 (default: y)")
-    parser.add_argument("--families", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--families", nargs="+", choices=list(METHODS), help="(default: all)")
     parser.add_argument("--methods", nargs="+", choices=every_method, default=[], metavar="METHOD")
     parser.add_argument("--tables", nargs="+", default=[], metavar="TABLE")
     parser.add_argument("--seeds", nargs="+", type=int, metavar="SEED", help="splits (default: 0 1 2 3 4)")
@@ -215,6 +219,8 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
         parser.error("--data-dir is needed to run anything")
     if options.quick and options.publish:
         parser.error("--quick is not for publishing")
+    # AutoGluon and FLAML take a minute per split: not what is quick.
+    options.families = options.families or [name for name in METHODS if not (options.quick and name == "auto")]
     options.seeds = options.seeds or ([0, 1] if options.quick else list(range(5)))
     options.regions = options.regions or (REGIONS[:1] if options.quick else REGIONS)
     return options

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
+import quality_auto as auto
 import quality_losses as losses
 from quality_losses import Loss
 from quality_tables import Split
@@ -146,6 +147,14 @@ def fit_estimators(
         yield Outcome(region, scores, fitted.seconds, str(getattr(fitted.estimator, "chosen_", "")))
 
 
+def fit_once(problem: Problem, regions: Sequence[Region], make: Callable[[int], Any]) -> Iterator[Outcome]:
+    """Fit an estimator that knows of no region, once for all of them."""
+    fitted = timed_fit(make(problem.seed), problem.split.train_rows, problem.split.train_labels.astype(int))
+    scores = scores_of(fitted.estimator, problem.split.test_rows)
+    chosen = str(getattr(fitted.estimator, "chosen_", ""))
+    yield from (Outcome(region, scores, fitted.seconds, chosen) for region in regions)
+
+
 def fit_loss(problem: Problem, regions: Sequence[Region], loss: Loss) -> Iterator[Outcome]:
     """Train a loss as `quality_training` does; one that does not look at the region, once for all of them."""
     for together in [[region] for region in regions] if loss.uses_region else [list(regions)]:
@@ -254,6 +263,12 @@ METHODS: dict[str, dict[str, Method]] = {
         "early stopping on TPAUC": Method(fit_early_stopping, False),
         "ours, log-loss alone": Method(partial(fit_estimators, make=partial(_our_booster, region_rounds=0)), False),
         OURS: Method(partial(fit_estimators, make=_our_booster), False),
+    },
+    "auto": {name: Method(partial(fit_once, make=make), True) for name, make in auto.FOR_ALL_REGIONS.items()}
+    | {
+        auto.BOOSTER: Method(partial(fit_estimators, make=auto.booster), False),
+        auto.FAST: Method(partial(fit_estimators, make=partial(auto.auto, model=auto.FAST)), False),
+        auto.AUTO: Method(partial(fit_estimators, make=auto.auto), False),
     },
 }
 

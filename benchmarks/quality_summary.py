@@ -172,6 +172,11 @@ class Results:
         return signs.count(1), signs.count(-1), signs.count(0)
 
 
+def table_means(values: dict[str, dict[str, BySeed]], method: str) -> dict[str, float]:
+    """Return the mean over the seeds of a method's values on each table that it ran on."""
+    return {table: _mean(methods[method]) for table, methods in values.items() if methods.get(method)}
+
+
 def _mean(by_seed: BySeed) -> float:
     return float(np.mean(list(by_seed.values())))
 

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
@@ -15,6 +16,7 @@ from pathlib import Path
 from tpauc.paper.experiments.results import processor
 
 PACKAGES = ("tpauc", "torch", "numpy", "scikit-learn", "libauc", "XCurve", "lightgbm")
+PEERS_OF_AUTO = ("autogluon.tabular", "FLAML", "catboost")  # named only where they are installed
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,9 @@ def versions() -> str:
             found.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             found.append(f"{package} not installed")
+    for package in PEERS_OF_AUTO:
+        with suppress(PackageNotFoundError):
+            found.append(f"{package} {version(package)}")
     return "; ".join(found)
 
 

@@ -132,15 +132,32 @@ class SavedRun(Scenario):
         self.save(folder, "new")
 
     def save(self, folder, text):
-        from tpauc import _files
-        from tpauc.cli.runs import save_run
+        import numpy as np
 
-        card = {"settings": {"text": text}, "target": {}, "columns": {}, "models": []}
+        from tpauc import _files
+        from tpauc.cli.runs import RunScores, save_run
+
+        rate = {"estimate": 1.0, "low": 0.0, "high": 1.0}
+        test = dict.fromkeys(("tpr", "fpr", "precision", "alarm_rate"), rate) | {
+            "confidence": 0.95,
+            "interval": "exact",
+        }
+        test |= dict.fromkeys(("true_positives", "false_positives", "true_negatives", "false_negatives"), 1)
+        card = {
+            "settings": {"text": text, "confidence": 0.95},
+            "target": {"column": "label"},
+            "columns": {},
+            "models": [{"name": "score"}],
+            "threshold": {"value": 0.0, "alpha": 0.5, "beta": 0.5, "picked_here": False, "test": test},
+            "score_columns": {"row": "row", "label": "label", "groups": None, "models": ["score"]},
+        }
+        rows = np.array([{"old": 0, "new": 1}[text]])
+        scores = RunScores(np.array([True]), {"score": np.array([1.0])}, None, rows)
         exchanged = _files._exchanged
         if not self.exchange:
             _files._exchanged = lambda first, second: False
         try:
-            save_run(folder / "run", self.pipeline, card, f"row,label\n{text},1\n".encode(), overwrite=True)
+            save_run(folder / "run", self.pipeline, card, scores, None, overwrite=True)
         finally:
             _files._exchanged = exchanged
 
@@ -153,8 +170,8 @@ class SavedRun(Scenario):
     def state(self, folder):
         from tpauc.cli.runs import TEST_SCORES, load_run
 
-        scores = (folder / "run" / TEST_SCORES).read_text().split("\n")[1].split(",")[0]
-        return one_of({load_run(folder / "run").card["settings"]["text"], scores})
+        row = (folder / "run" / TEST_SCORES).read_text().split("\n")[1].split(",")[0]
+        return one_of({load_run(folder / "run").card["settings"]["text"], {"1": "old", "2": "new"}[row]})
 
 
 class Checkpoint(Scenario):

@@ -26,6 +26,7 @@ EXTRAS_OF = {
     "samplers": {"torch"},
     "training": {"train"},
     "classifiers": {"sklearn", "torch"},
+    "classifiers.auto": {"lightgbm"},
     "classifiers.boosting": {"lightgbm", "xgboost"},
     "classifiers.advice": {"lightgbm"},
     "classifiers.folds": {"cli"},  # frames, where pandas is there

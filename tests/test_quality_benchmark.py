@@ -3,6 +3,8 @@
 import math
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +26,7 @@ def quality():
     """Return the modules of the benchmark by the last part of their names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(BENCHMARKS))
-        names = ("tables", "runs", "training", "methods", "summary", "markdown", "plot")
+        names = ("tables", "runs", "training", "methods", "summary", "markdown", "plot", "auto", "auto_summary")
         return SimpleNamespace(**{name: import_module(f"quality_{name}") for name in names})
 
 
@@ -217,6 +219,94 @@ def test_the_page_and_the_plot_show_all_of_it(quality, tmp_path):
     assert "| b | 300 | 0.3100 | 0.3600 | 0.3600 | 0.3133 (worse) |" in text
     quality.plot.draw([quality.summary.Results(runs, "linear", CORNER)], tmp_path / "quality.png")
     assert (tmp_path / "quality.png").read_bytes().startswith(b"\x89PNG")
+
+
+# --------------------------------------------------------------------------------------------------------------- auto
+
+
+def auto_results(quality, values, region=CORNER, **seconds):
+    runs = [
+        replace(
+            run_of(quality, method, value, table=table, seconds=seconds.get(method.replace("-", "_"), 1.0)),
+            family="auto",
+            alpha=region.alpha,
+            beta=region.beta,
+        )
+        for method, by_table in values.items()
+        for table, value in zip("abcdef", by_table, strict=True)
+    ]
+    return quality.summary.Results(runs, "auto", region)
+
+
+AUTO_VALUES = {
+    "auto": [0.60, 0.52, 0.53, 0.54, 0.55, 0.56],
+    "auto-fast": [0.55, 0.50, 0.50, 0.50, 0.50, 0.50],
+    "TPAUCBooster": [0.50, 0.50, 0.50, 0.50, 0.50, 0.50],
+    "FLAML": [0.50, 0.50, 0.50, 0.52, 0.53, 0.54],
+}
+
+
+def test_the_stacks_are_held_against_what_was_asked(quality):
+    found = auto_results(quality, AUTO_VALUES, auto_fast=2.0, TPAUCBooster=0.5)
+    reached = {line.text: line.reached for line in quality.auto_summary.auto_requirements(found)}
+    assert reached == {
+        "auto above TPAUCBooster by 0.015": True,
+        "auto differs from TPAUCBooster over tables, p < .05": True,
+        "auto below TPAUCBooster on no table by more than 0.03": True,
+        "auto above FLAML by 0.03": True,
+        "auto-fast not below TPAUCBooster": True,
+        "auto-fast in 3 times the time of TPAUCBooster": False,
+    }
+    worse = AUTO_VALUES | {"auto": [0.46, 0.50, 0.50, 0.50, 0.50, 0.50]}
+    found = quality.auto_summary.auto_requirements(auto_results(quality, worse))
+    assert [line.reached for line in found[:4]] == [False, False, False, False]
+
+
+def test_in_another_region_the_stack_must_only_not_be_below(quality):
+    close = AUTO_VALUES | {"auto": [0.501, 0.501, 0.501, 0.521, 0.531, 0.541]}
+    found = quality.auto_summary.auto_requirements(auto_results(quality, close, Region(0.1, 0.1)))
+    assert {line.text: line.reached for line in found if line.text.startswith("auto above")} == {
+        "auto above TPAUCBooster by 0": True,
+        "auto above FLAML by 0": True,
+    }
+
+
+def test_the_page_shows_the_stacks(quality):
+    runs = [
+        replace(run_of(quality, method, value, table=table, seconds=2.5), family="auto")
+        for method, by_table in AUTO_VALUES.items()
+        for table, value in zip("abcdef", by_table, strict=True)
+    ]
+    text = quality.markdown.page(runs)
+    assert "### Stacks and their peers: 6 tables, seeds 0" in text
+    assert "| TPAUCBooster | 0.5000 | 3.3 | +0.0500 | 0.031 | 2.5 | 6 |" in text
+    assert "| auto | auto above FLAML by 0.03 | +0.0350 | yes |" in text
+
+
+def test_the_clock_of_peers_is_the_processor(quality):
+    with quality.auto.processor_clock():
+        before, waiting = time.time(), threading.Event()
+        waiting.wait(0.5)  # by the real clock
+        assert time.time() - before < 0.4
+        used = time.process_time()
+        while time.process_time() - used < 0.2:
+            pass
+        assert time.time() - before >= 0.2
+    assert abs(time.time() - before) < 3600
+
+
+def test_every_peer_of_the_stack_is_told_where_it_is_missing(quality, tmp_path, monkeypatch):
+    save(tmp_path / "one.npz")
+    problem = quality.methods.Problem(quality.tables.read(tmp_path / "one.npz", "y").split(0), "auto", 0)
+
+    def missing(name):
+        raise quality.methods.NotMeasured(f"peer not installed: {name}")
+
+    monkeypatch.setattr(quality.auto.peers, "module", missing)
+    for method in ("FLAML", "AutoGluon medium", "CatBoost"):
+        outcomes = list(quality.methods.outcomes(problem, method, [CORNER, Region(0.1, 0.1)]))
+        assert [outcome.scores for outcome in outcomes] == [None, None]
+        assert all(outcome.note.startswith("peer not installed") for outcome in outcomes)
 
 
 # ---------------------------------------------------------------------------------------------------------- whole run

@@ -307,7 +307,7 @@ def test_lists_of_numbers_reach_the_preprocessing_as_numbers():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": "forest"}, "model must be one of 'linear', 'mlp', 'lightgbm', got 'forest'"),
+        ({"model": "forest"}, "model must be one of 'linear', 'mlp', 'auto', 'auto-fast', 'lightgbm', got 'forest'"),
         ({"n_folds": 1}, "n_folds must be at least 2, got 1"),
         ({"n_repeats": 0}, "n_repeats must be at least 1, got 0"),
         ({"alpha": 0.0}, "alpha must be a share in"),

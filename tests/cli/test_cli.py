@@ -207,7 +207,7 @@ def test_few_hard_positives_are_resampled_among_however_many_rows_and_said_to_be
     assert document["models"][0]["tpauc"]["hard_positives"] == 3
     assert "95 % bootstrap interval" in run("compare", *arguments, "--score", "b").stdout
     said = run("evaluate", *arguments).stdout
-    assert "a: the region selects 3 positives and 5,997 negatives; with fewer than 5 of either" in said
+    assert "Caution: the region selects 3 positives and 5,997 negatives; with fewer than 5 of either" in said
     assert "fewer than 5" not in run("evaluate", *arguments[:-4], "--alpha", "0.2", "--beta", "0.1").stdout
 
 

@@ -362,7 +362,7 @@ def test_rows_of_a_group_are_on_one_side_and_the_group_is_no_feature(tmp_path):
     assert card["difference"]["p_value"] == difference.p_value
 
 
-@pytest.mark.parametrize("model", ["linear", "mlp", "lightgbm"])
+@pytest.mark.parametrize("model", ["linear", "mlp", "lightgbm", "auto"])
 def test_folds_inside_the_training_keep_groups_together(tmp_path, monkeypatch, model):
     seen = []
 
@@ -381,7 +381,7 @@ def test_folds_inside_the_training_keep_groups_together(tmp_path, monkeypatch, m
     assert "unexpected StopError" in run("fit", tmp_path / "data.csv", *arguments).stderr
     assert set(seen[0]) < set(frame["card"])
     arguments = [word for word in OPTIONS if word not in ("--resamples", "60")]
-    if model != "lightgbm":  # of which the plain models are scikit-learn's own
+    if model not in ("lightgbm", "auto"):  # of which the plain models are scikit-learn's own
         run("advise", tmp_path / "data.csv", *arguments, "--groups", "card", "--model", model)
         assert len(seen) == 2
 

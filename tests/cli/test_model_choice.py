@@ -9,13 +9,16 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn.datasets import make_classification
+from sklearn.ensemble import ExtraTreesClassifier
 from typer.testing import CliRunner
 
+from tpauc.classifiers.auto.member_scorers import BoosterMember, ForestMember, LinearMember
+from tpauc.classifiers.auto.stacked_members import MemberStack
 from tpauc.classifiers.boosting.booster import TPAUCBooster
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.cli.main import app
 from tpauc.cli.model_choice import chosen_words, divides_rows, model_words
-from tpauc.cli.runs import CARD, MODEL, OUT_OF_FOLD, TEST_SCORES
+from tpauc.cli.runs import CARD, MODEL, OUT_OF_FOLD, TEST_SCORES, RunScores, load_run, save_run
 
 FIT = ["--target", "ill", "--alpha", 0.3, "--beta", 0.3, "--resamples", 50]
 
@@ -77,17 +80,80 @@ def test_trees_that_are_not_lightgbm_s_are_refused(boosted, data, tmp_path):
     assert "model.skops is not loaded" in result.stderr
 
 
+@pytest.fixture(scope="module")
+def stacked(data):
+    out = data.with_name("stacked")
+    return out, done("fit", data, *FIT, "--model", "auto", "--out", out)
+
+
+def test_a_stack_is_trained_saved_and_loaded_beside_logistic_regression(data, stacked, tmp_path):
+    out, result = stacked
+    card = json.loads((out / CARD).read_text(encoding="utf-8"))
+    assert [model["title"] for model in card["models"]] == [
+        "stack of models for the region",
+        "linear model on cross-entropy",
+    ]
+    done("score", out, data, "--out", tmp_path / "s.parquet", "--proba")
+    test, again = pd.read_csv(out / TEST_SCORES), pd.read_parquet(tmp_path / "s.parquet")
+    np.testing.assert_array_equal(again["score"].to_numpy()[test["row"] - 1], test["region"])
+    shares = re.search(r"Stack of 7 models: (.*); weighed by log-loss on out-of-fold scores\.", result.stdout)[1]
+    assert sum(int(share) for share in re.findall(r"(\d+) %", shares)) == pytest.approx(100, abs=4)
+    done("report", out, "--resamples", 50)
+    done("evaluate", out, "--resamples", 50)
+
+
+def test_the_threshold_of_a_stack_is_picked_out_of_fold(stacked):
+    out, _ = stacked
+    card, folds = json.loads((out / CARD).read_text(encoding="utf-8")), pd.read_csv(out / OUT_OF_FOLD)
+    assert len(folds) + len(pd.read_csv(out / TEST_SCORES)) == 500
+    alarms = folds["region"] >= card["threshold"]["value"]
+    assert alarms[folds["ill"] == 0].mean() <= 0.3
+    done("threshold", out, "--rule", "min_fpr")
+    changed = json.loads((out / CARD).read_text(encoding="utf-8"))["threshold"]["value"]
+    assert changed in folds["region"].to_numpy()
+
+
+def damaged_member(kind):
+    """Return a member that cannot score rows."""
+    if kind == "booster":
+        return BoosterMember(["tree\nnonsense"])
+    if kind == "linear model":
+        return LinearMember(np.ones(2), 0.0)
+    X, y = make_classification(60, random_state=0)
+    forest = ForestMember.of(ExtraTreesClassifier(2, random_state=0).fit(X, y == 1))
+    forest.nodes["left_child"][0] = 10**9
+    return forest
+
+
+@pytest.mark.parametrize("kind", ["booster", "forest", "linear model"])
+def test_a_stack_that_could_not_score_is_not_written(stacked, tmp_path, kind):
+    saved = load_run(stacked[0])
+    saved.pipeline[-1].stack_ = MemberStack([damaged_member(kind)], [1.0], 0.0)
+    rows = RunScores(np.array([True, False]), {"region": np.zeros(2)}, rows=np.arange(2))
+    with pytest.raises(ValueError, match=r"is not written, because it could not be read again: model\.skops is"):
+        save_run(tmp_path / "run", saved.pipeline, saved.card, rows, None)
+    assert not list(tmp_path.iterdir())
+
+
 def test_lightgbm_has_no_other_losses(data, tmp_path):
     result = run("fit", data, *FIT, "--model", "lightgbm", "--method", "focal", "--out", tmp_path / "run")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "--model lightgbm is trained with --method region or cross_entropy, got 'focal'" in result.stderr
 
 
-@pytest.mark.parametrize("package", ["lightgbm", "torch"])
+def test_a_stack_has_no_other_methods(data, tmp_path):
+    result = run("fit", data, *FIT, "--model", "auto", "--method", "cross_entropy", "--out", tmp_path / "run")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--model auto is trained with --method region, got 'cross_entropy'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("model", "package"),
+    [("lightgbm", "lightgbm"), ("mlp", "torch"), ("auto", "lightgbm"), ("auto-fast", "lightgbm")],
+)
 @pytest.mark.parametrize("command", ["fit", "advise"])
-def test_a_missing_package_is_named_before_the_work(data, tmp_path, monkeypatch, package, command):
+def test_a_missing_package_is_named_before_the_work(data, tmp_path, monkeypatch, model, package, command):
     monkeypatch.setitem(__import__("sys").modules, package, None)
-    model = {"lightgbm": "lightgbm", "torch": "mlp"}[package]
     out = ["--out", tmp_path / "run"] if command == "fit" else []
     result = run(command, data, *FIT[:-2], "--model", model, *out)
     assert (result.exit_code, result.stdout) == (1, "")
@@ -97,7 +163,15 @@ def test_a_missing_package_is_named_before_the_work(data, tmp_path, monkeypatch,
 # -------------------------------------------------------------------------------------------------- probabilities
 
 
-@pytest.mark.parametrize(("model", "method"), [("linear", "region"), ("lightgbm", "region"), ("mlp", "cross_entropy")])
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [
+        ("linear", "region"),
+        ("lightgbm", "region"),
+        ("mlp", "cross_entropy"),
+        ("auto-fast", "region"),
+    ],
+)
 def test_probabilities_are_calibrated_out_of_fold(data, tmp_path, model, method):
     out = tmp_path / "run"
     done("fit", data, *FIT, "--model", model, "--method", method, "--out", out)

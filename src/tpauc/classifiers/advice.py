@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from tpauc.classifiers.cross_validation import (
 )
 from tpauc.classifiers.folds import fold_groups, group_numbers
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
-from tpauc.classifiers.training_methods import MODELS
+from tpauc.classifiers.training_methods import AUTO, MODELS
 from tpauc.metrics.comparison import Comparison
 from tpauc.metrics.intervals import Interval
 from tpauc.region import Region
@@ -122,10 +123,11 @@ def advise(
         Labels, 0/1 or -1/1; any two with ``pos_label``.
     alpha, beta : float
         The region.
-    model : {"linear", "mlp", "lightgbm"}, default="linear"
+    model : {"linear", "mlp", "auto", "auto-fast", "lightgbm"}, default="linear"
         The model family. Linear models and networks are :class:`~tpauc.TPAUCClassifier` with the methods
         "cross_entropy", "balanced_cross_entropy" and "region"; trees are LightGBM's ``binary``, the same with
-        ``is_unbalance``, and :class:`~tpauc.TPAUCBooster`.
+        ``is_unbalance``, and :class:`~tpauc.TPAUCBooster`. "auto" and "auto-fast" are stacks of unlike models,
+        compared with the same two of LightGBM.
     n_folds : int, default=5
         Folds; fewer if the region would select no example of a class in some fold, or if a class has fewer distinct
         rows.
@@ -196,11 +198,11 @@ def advise(
 
 
 def _makers(model: str) -> dict[str, Maker]:
-    if model == "lightgbm":
+    if model == "lightgbm" or model in AUTO:
         return {
             PLAIN: lambda region, seed: _lightgbm(seed),
             BALANCED: lambda region, seed: _lightgbm(seed, is_unbalance=True),
-            REGION: _booster,
+            REGION: _booster if model == "lightgbm" else partial(_auto, model),
         }
     # A linear model on a cross-entropy has no candidates to choose from.
     once: dict[str, Any] = {"validation": None} if model == "linear" else {}
@@ -231,6 +233,10 @@ def _booster(region: Region, seed: int) -> Any:
     from tpauc.classifiers.boosting.booster import TPAUCBooster
 
     return TPAUCBooster(alpha=region.alpha, beta=region.beta, random_state=seed)
+
+
+def _auto(model: str, region: Region, seed: int) -> Any:
+    return TPAUCClassifier(model, alpha=region.alpha, beta=region.beta, random_state=seed)
 
 
 def _prepared(maker: Maker, preprocessing: Any) -> Maker:

@@ -115,6 +115,10 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return whether `fit` divides the rows, so that groups matter."""
         return True
 
+    def _calibrates(self) -> bool:
+        """Return whether `predict_proba` is fitted to rows that were not trained on."""
+        return self.calibrate
+
     # --------------------------------------------------------------------------------------------------------- fit
 
     def _start_fit(
@@ -185,7 +189,7 @@ class RegionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         threshold = self.operating_point_.threshold
         # If no finite threshold keeps the false alarms in bounds, only scores above all scores seen are positive.
         self.threshold_ = threshold if np.isfinite(threshold) else float(np.nextafter(scores.max(), np.inf))
-        if self.calibrate:
+        if self._calibrates():
             self.calibrator_ = LogisticRegression(C=1e6).fit(scores[:, None], positive, calibration_weight)
 
     def set_threshold(self, threshold: Any) -> Any:

@@ -26,11 +26,12 @@ from tpauc._validation import (
     import_extra,
 )
 from tpauc.classifiers._candidates import CandidatesByFolds, Fitted, Scaling, SingleTraining, Strategy, Trainer
+from tpauc.classifiers.auto.preset_checks import check_budget, check_preset
 from tpauc.classifiers.base import RegionClassifier
 from tpauc.classifiers.linear.directions import LinearDirections, LinearSettings, LinearTrainer
 from tpauc.classifiers.linear.principal_axes import check_axes
 from tpauc.classifiers.progress import limited_threads
-from tpauc.classifiers.training_methods import CROSS_ENTROPIES, LOSSES, METHODS, MODELS, REGION
+from tpauc.classifiers.training_methods import AUTO, CROSS_ENTROPIES, LOSSES, METHODS, MODELS, REGION
 from tpauc.region import Region
 
 if TYPE_CHECKING:
@@ -49,10 +50,11 @@ class TPAUCClassifier(RegionClassifier):
 
     Parameters
     ----------
-    model : {"linear", "mlp"} or callable, default="linear"
-        A linear scorer, a perceptron with two layers of 32, or a function that makes an ``nn.Module`` for a number of
-        features, mapping (n, d) to (n, 1). The linear scorer takes tables with up to 5,000 rows or up to 5,000
-        features; larger ones in both directions are refused.
+    model : {"linear", "mlp", "auto", "auto-fast"} or callable, default="linear"
+        A linear scorer, a perceptron with two layers of 32, a stack of unlike models (`tpauc.classifiers.auto`; needs
+        LightGBM), the same with five models, or a function that makes an ``nn.Module`` for a number of features,
+        mapping (n, d) to (n, 1). The linear scorer takes tables with up to 5,000 rows or up to 5,000 features; larger
+        ones in both directions are refused.
     alpha, beta : float, default=0.3
         The region.
     method : str, default="region"
@@ -76,7 +78,7 @@ class TPAUCClassifier(RegionClassifier):
         later values.
     calibrate : bool, default=False
         Fit `predict_proba` to the out-of-fold scores (Platt's logistic map). Otherwise it is a sigmoid of the decision
-        function: in the right order, one half at the threshold, but not a probability.
+        function: in the right order, one half at the threshold, but not a probability. "auto" always does.
     max_steps : int, optional
         For the linear model trained on a loss: most full-batch steps, 32 by default.
     epochs : int, optional
@@ -88,6 +90,11 @@ class TPAUCClassifier(RegionClassifier):
         1.0 by default.
     device : str, optional
         For networks: the device of the tensors, "cpu" by default.
+    time_limit : float, optional
+        For "auto": seconds after which no further member of the stack is begun, and an unfinished one is given up. The
+        first is always finished, so there is always a model. No limit by default.
+    n_jobs : int, optional
+        For "auto": trainings at once, 1 by default; -1 is one per core. The model is the same.
     random_state : int, RandomState or None, default=None
         Decides folds, first weights and the order of batches.
 
@@ -102,6 +109,12 @@ class TPAUCClassifier(RegionClassifier):
     module_ : nn.Module
         Of networks, on standardised features: the weighted sum of the networks that were trained
         (`tpauc.classifiers.network.networks.NetworkAverage`).
+    members_ : list of dict
+        Of "auto": the name of each member of the stack, the TPAUC of its out-of-fold scores, its share in the stack,
+        and the seconds of its trainings.
+    nested_tpauc_ : Interval
+        Of "auto": TPAUC of `out_of_fold_scores_` with a 95 % interval. The stack that scores a row was fitted without
+        the fold of that row, nor did its members see the row.
     chosen_ : str
         The chosen candidate and its number of steps; for the default method the shares of the averaged candidates.
     candidates_ : list of dict
@@ -144,6 +157,8 @@ class TPAUCClassifier(RegionClassifier):
         cross_entropy_steps: int | None = None,
         regularization: float | None = None,
         device: str | None = None,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.model = model
@@ -160,6 +175,8 @@ class TPAUCClassifier(RegionClassifier):
         self.cross_entropy_steps = cross_entropy_steps
         self.regularization = regularization
         self.device = device
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     # --------------------------------------------------------------------------------------------------------- fit
@@ -173,9 +190,10 @@ class TPAUCClassifier(RegionClassifier):
         y : array-like of shape (n,)
             Labels of two values.
         sample_weight : array-like of shape (n,), optional
-            For the linear model with the default method or a cross-entropy; an error elsewhere. Whole weights act as
-            repeated rows: exactly, up to rounding, with ``validation="cv"`` on up to 25,000 rows, and about so on
-            larger data, of which folds see a sample, or with a share held out, which counts rows.
+            For "auto", and for the linear model with the default method or a cross-entropy; an error elsewhere. Whole
+            weights act as repeated rows. For the linear model that is exact, up to rounding, with ``validation="cv"``
+            on up to 25,000 rows, and about so on larger data, of which folds see a sample, or with a share held out,
+            which counts rows. For "auto" it is about so: trees count rows in leaves, and neighbours have no weights.
         groups : array-like of shape (n,), optional
             Values that rows of a group share, such as the number of a patient. Rows of a group are never on both sides
             of a fold or hold-out, nor are copies of a row. An error where no rows are held out.
@@ -185,10 +203,10 @@ class TPAUCClassifier(RegionClassifier):
         self
         """
         region = self._check_parameters()
-        if sample_weight is not None and not (self._is_linear() and self.method not in LOSSES):
+        if sample_weight is not None and not self._takes_weights():
             raise ValueError(
-                "sample_weight is for model='linear' with the methods region, cross_entropy, balanced_cross_entropy; "
-                f"{self._described()} has no weights; leave it out, or use TPAUCBooster"
+                "sample_weight is for model='linear' with the methods region, cross_entropy, balanced_cross_entropy, "
+                f"and for model='auto'; {self._described()} has no weights; leave it out, or use TPAUCBooster"
             )
         if groups is not None and not self._holds_out_rows():
             raise ValueError(
@@ -221,6 +239,11 @@ class TPAUCClassifier(RegionClassifier):
 
     def _strategy(self, region: Region) -> Strategy:
         scaling = Scaling(self.standardize, getattr(self, "feature_names_in_", None))
+        if self._is_auto():
+            from tpauc.classifiers.auto.stacked_members import StackedMembers
+
+            options = _given(n_folds=self.n_folds, time_limit=self.time_limit, n_jobs=self.n_jobs)
+            return StackedMembers.of_preset(str(self.model), scaling, **options)
         if not self._uses_folds():
             return SingleTraining(self._trainer(region), scaling, self._held_out())
         if self.method != REGION:
@@ -255,10 +278,19 @@ class TPAUCClassifier(RegionClassifier):
     def _is_linear(self) -> bool:
         return isinstance(self.model, str) and self.model == "linear"
 
+    def _is_auto(self) -> bool:
+        return isinstance(self.model, str) and self.model in AUTO
+
+    def _takes_weights(self) -> bool:
+        return self._is_auto() or (self._is_linear() and self.method not in LOSSES)
+
+    def _calibrates(self) -> bool:
+        return self.calibrate or self._is_auto()
+
     def _uses_folds(self) -> bool:
         """Return whether to cross-validate: not if a network has no candidates to choose from, nor is calibrated."""
         one_candidate = not self._is_linear() and self.method in CROSS_ENTROPIES
-        return isinstance(self.validation, str) and (self.calibrate or not one_candidate)
+        return isinstance(self.validation, str) and (self._calibrates() or not one_candidate)
 
     def _holds_out_rows(self) -> bool:
         """Return whether `fit` divides the rows, so that groups matter."""
@@ -292,6 +324,7 @@ class TPAUCClassifier(RegionClassifier):
                 check_count(getattr(self, name), name)
         if self.regularization is not None:
             check_positive(self.regularization, "regularization")
+        check_budget(self.time_limit, self.n_jobs)
         check_flag(self.standardize, "standardize")
         check_flag(self.calibrate, "calibrate")
         # Whoever gives a module has imported torch.
@@ -315,15 +348,17 @@ class TPAUCClassifier(RegionClassifier):
 
     def _check_applicable(self) -> None:
         """Raise if a parameter is given, so not None, that the strategy does not use."""
-        linear, losses = self._is_linear(), ", ".join(LOSSES)
-        on_a_loss = self.method in LOSSES
+        linear, auto, losses = self._is_linear(), self._is_auto(), ", ".join(LOSSES)
+        network, on_a_loss = not (linear or auto), self.method in LOSSES
         for name, used, where in (
             ("n_folds", self._uses_folds(), "validation='cv', but not to networks on an uncalibrated cross-entropy"),
             ("max_steps", linear and on_a_loss, f"the linear model with one of the methods {losses}"),
-            ("epochs", not linear and on_a_loss, f"networks with one of the methods {losses}"),
-            ("cross_entropy_steps", not linear, "networks"),
+            ("epochs", network and on_a_loss, f"networks with one of the methods {losses}"),
+            ("cross_entropy_steps", network, "networks"),
             ("regularization", linear, "the linear model"),
-            ("device", not linear, "networks"),
+            ("device", network, "networks"),
+            ("time_limit", auto, "the models auto and auto-fast"),
+            ("n_jobs", auto, "the models auto and auto-fast"),
         ):
             if getattr(self, name) is not None and not used:
                 validation = "" if name != "n_folds" else f", validation={self.validation!r:.40}"
@@ -331,6 +366,8 @@ class TPAUCClassifier(RegionClassifier):
                     f"{name}={getattr(self, name)!r} has no effect for {self._described()}"
                     f"{validation}; {name} applies to {where}; leave it out"
                 )
+        if auto:
+            check_preset(self)
 
     # --------------------------------------------------------------------------------------------------- prediction
 
@@ -340,6 +377,8 @@ class TPAUCClassifier(RegionClassifier):
         if hasattr(self, "coef_"):
             of_second = X @ self.coef_[0] + self.intercept_[0]
             return np.asarray(of_second if self._positive_is_second else -of_second)
+        if hasattr(self, "stack_"):
+            return np.asarray(self.stack_(self.scaler_.transform(X)))
         from tpauc.classifiers.network.networks import ModuleScorer
 
         return ModuleScorer(self.module_, **_given(device=self.device))(self.scaler_.transform(X))

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-MODELS = ("linear", "mlp")
+AUTO = ("auto", "auto-fast")  # stacks of unlike models
+MODELS = ("linear", "mlp", *AUTO)
 REGION = "region"
 CROSS_ENTROPIES = ("cross_entropy", "balanced_cross_entropy")
 

@@ -37,7 +37,15 @@ from tpauc.cli.errors import UsageError, listed, progress
 from tpauc.cli.evaluate import Evaluator, evaluator_of
 from tpauc.cli.features import Examples, FeatureColumns, read_examples, read_features
 from tpauc.cli.heartbeat import training_heartbeat
-from tpauc.cli.model_choice import BASELINE, check_model, chosen_words, divides_rows, model_words, new_classifier
+from tpauc.cli.model_choice import (
+    BASELINE,
+    check_model,
+    chosen_line,
+    chosen_words,
+    divides_rows,
+    model_words,
+    new_classifier,
+)
 from tpauc.cli.options import (
     Alpha,
     AsJson,
@@ -366,7 +374,7 @@ def _result_lines(card: Document) -> list[str]:
     confidence, titles = card["settings"]["confidence"], [model["title"] for model in card["models"]]
     lines, chosen = [""], next(iter(card["chosen"].values()))
     if chosen is not None:
-        lines.append(f"{titles[0].capitalize()}, chosen by TPAUC in cross-validation: {chosen}.")
+        lines.append(chosen_line(card["settings"]["model"], titles[0], chosen))
     lines += ["", "On the test rows:", models_table(card["models"], confidence)]
     if not any(model["tpauc"]["estimate"] for model in card["models"]):
         lines.append(

@@ -169,9 +169,12 @@ def check_written_integers(path: Path, table: pa.Table, names: Sequence[str]) ->
 
     if path.suffix.lower() not in SEPARATORS:
         return
-    large = {name: compute.greater_equal(compute.abs(table[name].cast(pa.float64())), 2.0**53) for name in names}
-    for name in (name for name, rows in large.items() if compute.any(rows).as_py()):
-        texts = read_table(path, [name], texts=[name])[name].filter(large[name])
+    for name in names:
+        magnitude = compute.abs(table[name].cast(pa.float64()))
+        # A comparison with a Python number would load pandas.
+        if not (compute.max(magnitude).as_py() or 0.0) >= 2.0**53:
+            continue
+        texts = read_table(path, [name], texts=[name])[name].filter(compute.greater_equal(magnitude, 2.0**53))
         if compute.any(compute.match_substring_regex(texts, r"^\s*[+-]?\d+\s*$")).as_py():
             raise ValueError(
                 f"column {name!r} holds integers of 2**53 or more, which float64 cannot tell apart; rescale them"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tpauc._validation import import_extra
-from tpauc.classifiers.training_methods import CROSS_ENTROPIES, REGION
+from tpauc.classifiers.training_methods import AUTO, CROSS_ENTROPIES, REGION
 from tpauc.cli.errors import UsageError
 from tpauc.region import Region
 
@@ -14,9 +14,15 @@ LIGHTGBM = "lightgbm"
 BASELINE = "cross_entropy"
 _MOST_NAMED = 4  # candidates in a sentence
 _LEAST_SHARE = 0.005  # of a candidate that is named
-_OF_LIGHTGBM = (REGION, BASELINE)
-_EXTRAS = {"mlp": ("torch", "torch"), LIGHTGBM: (LIGHTGBM, LIGHTGBM)}
-_MODELS = {"linear": "linear model", "mlp": "network", LIGHTGBM: "boosted trees"}
+_METHODS_OF = {LIGHTGBM: (REGION, BASELINE), **dict.fromkeys(AUTO, (REGION,))}  # other models have all methods
+_EXTRAS = {"mlp": ("torch", "torch"), **dict.fromkeys((LIGHTGBM, *AUTO), (LIGHTGBM, LIGHTGBM))}
+_MODELS = {
+    "linear": "linear model",
+    "mlp": "network",
+    LIGHTGBM: "boosted trees",
+    "auto": "stack of models",
+    "auto-fast": "fast stack of models",
+}
 _METHODS = {
     REGION: "for the region",
     BASELINE: "on cross-entropy",
@@ -37,12 +43,19 @@ _STARTS = {
         "balanced_cross_entropy": "balanced cross-entropy",
     },
 }
+_MEMBERS = {
+    "boosting": "LightGBM",
+    "slow boosting": "LightGBM in small steps",
+    "linear": "linear model",
+    "kernel": "kernel regression",
+    "neighbours": "nearest neighbours",
+}
 
 
 def check_model(model: str, method: str = REGION) -> None:
     """Raise if a model cannot be trained by a method, or a package for it is missing."""
-    if model == LIGHTGBM and method not in _OF_LIGHTGBM:
-        raise UsageError(f"--model lightgbm is trained with --method {' or '.join(_OF_LIGHTGBM)}, got {method!r}")
+    if method not in (known := _METHODS_OF.get(model, (method,))):
+        raise UsageError(f"--model {model} is trained with --method {' or '.join(known)}, got {method!r}")
     if model in _EXTRAS:
         import_extra(*_EXTRAS[model])
 
@@ -56,7 +69,12 @@ def new_classifier(model: str, method: str, region: Region, *, deployed: bool, s
         return TPAUCBooster(**options) if method == REGION else TPAUCBooster(region_rounds=0, **options)
     from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 
-    return TPAUCClassifier(model, method=method, **options)
+    return TPAUCClassifier(_trained_model(model, method), method=method, **options)
+
+
+def _trained_model(model: str, method: str) -> str:
+    """Return the model that a method trains: a stack has no cross-entropy, its baseline is logistic regression."""
+    return "linear" if model in AUTO and method in CROSS_ENTROPIES else model
 
 
 def divides_rows(model: str, method: str, *, deployed: bool) -> bool:
@@ -74,12 +92,14 @@ def model_words(model: str, method: str) -> str:
     --------
     >>> model_words("linear", "region"), model_words("lightgbm", "cross_entropy")
     ('linear model for the region', 'boosted trees on cross-entropy')
+    >>> model_words("auto", "region"), model_words("auto", "cross_entropy")
+    ('stack of models for the region', 'linear model on cross-entropy')
     """
-    return f"{_MODELS[model]} {_METHODS.get(method, f'on {method}')}"
+    return f"{_MODELS[_trained_model(model, method)]} {_METHODS.get(method, f'on {method}')}"
 
 
 def chosen_words(model: str, classifier: Any) -> str | None:
-    """Return what a fitted classifier consists of and why, None if there was nothing to choose from.
+    """Return how a fitted classifier came to be, None if there was nothing to choose from.
 
     Examples
     --------
@@ -87,7 +107,12 @@ def chosen_words(model: str, classifier: Any) -> str | None:
     >>> found = [{"name": "balanced", "tpauc": 0.51, "share": 0.58}, {"name": "fisher", "tpauc": 0.5, "share": 0.42}]
     >>> chosen_words("linear", SimpleNamespace(candidates_=found))
     "logistic regression, balanced, 58 % (TPAUC 0.510); Fisher's discriminant, 42 % (TPAUC 0.500)"
+    >>> found = [{"name": "linear", "tpauc": 0.51, "share": 0.2}, {"name": "boosting", "tpauc": 0.6, "share": 0.8}]
+    >>> chosen_words("auto", SimpleNamespace(members_=found))
+    'stack of 2 models: LightGBM 80 %, linear model 20 %'
     """
+    if hasattr(classifier, "members_"):
+        return _stack_words(classifier.members_)
     candidates: list[dict[str, Any]] = getattr(classifier, "candidates_", [])
     if len(candidates) < 2:
         return None
@@ -103,6 +128,28 @@ def chosen_words(model: str, classifier: Any) -> str | None:
         return "; ".join([*words, f"others, {rest:.0f} %"] if rest else words)
     best = max(candidates, key=lambda found: float(found["tpauc"]))
     return f"{_candidate_words(model, best)} (TPAUC {best['tpauc']:.3f}), the best of {len(candidates)} candidates"
+
+
+def chosen_line(model: str, title: str, chosen: str) -> str:
+    """Return what was chosen as a sentence that says by what.
+
+    Examples
+    --------
+    >>> chosen_line("auto", "stack of models for the region", "stack of 2 models: LightGBM 80 %, linear model 20 %")
+    'Stack of 2 models: LightGBM 80 %, linear model 20 %; weighed by log-loss on out-of-fold scores.'
+    """
+    if model in AUTO:
+        return f"{chosen[0].upper()}{chosen[1:]}; weighed by log-loss on out-of-fold scores."
+    return f"{title.capitalize()}, chosen by TPAUC in cross-validation: {chosen}."
+
+
+def _stack_words(members: list[dict[str, Any]]) -> str:
+    """Return the shares of all members; one that has none is named too, since it was trained."""
+    shares = [
+        f"{_MEMBERS.get(found['name'], found['name'])} {100 * found['share']:.0f} %"
+        for found in sorted(members, key=_share, reverse=True)
+    ]
+    return f"stack of {len(shares)} models: {', '.join(shares)}"
 
 
 def _share(found: Mapping[str, Any]) -> float:

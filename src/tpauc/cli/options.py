@@ -13,7 +13,7 @@ from tpauc._validation import check_open_share, check_share
 from tpauc.classifiers.training_methods import METHODS
 from tpauc.cli.errors import UsageError
 
-Model = Literal["linear", "mlp", "lightgbm"]
+Model = Literal["linear", "mlp", "auto", "auto-fast", "lightgbm"]
 if TYPE_CHECKING:
     Method = str
 else:

@@ -9,7 +9,7 @@
 
 skops rebuilds only objects of the types that it trusts or that are listed here. No file is known that runs code or
 writes files when it is loaded so, with the versions of skops that are declared; SECURITY.md says what is promised. The
-weights of a network are stored as arrays, boosted trees as LightGBM's text.
+weights of a network are stored as arrays, boosted trees as LightGBM's text, and the members of a stack as both.
 
 The model is read back before the run is put in place. The folder is made beside its destination and then renamed, so
 readers find a complete run or none. The card alone says which threshold is deployed: another threshold is another card,
@@ -68,8 +68,12 @@ _RATES: dict[str, Any] = {
     "interval": str,
 }
 # The types in our pipelines that skops does not trust by itself.
+_MEMBERS = ("Booster", "Forest", "Kernel", "Linear", "Neighbour", "Network", "Ranked")
 _TRUSTED = {
     "numpy.dtype",
+    *(f"tpauc.classifiers.auto.member_scorers.{kind}Member" for kind in _MEMBERS),
+    "tpauc.classifiers.auto.member_scorers.NormalScores",
+    "tpauc.classifiers.auto.stacked_members.MemberStack",
     "tpauc.classifiers.boosting.booster.TPAUCBooster",
     "tpauc.classifiers.tpauc_classifier.TPAUCClassifier",
     "tpauc.metrics._proportions.Proportion",
@@ -298,14 +302,15 @@ def _pipeline_of(contents: bytes, file: Path) -> Any:
     from tpauc.classifiers.base import RegionClassifier
 
     try:
-        foreign = sorted(set(skops.io.get_untrusted_types(data=contents)) - _TRUSTED)
-        if foreign:
+        if foreign := sorted(set(skops.io.get_untrusted_types(data=contents)) - _TRUSTED):
             raise ValueError(f"it holds {', '.join(foreign):.200}, which a run of this package does not")
         pipeline = skops.io.loads(contents, trusted=sorted(_TRUSTED))
         if not (isinstance(pipeline, Pipeline) and isinstance(pipeline[-1], RegionClassifier)):
             raise ValueError("it holds no pipeline that ends in a classifier of this package")
         _restore_network(pipeline[-1])
         _restore_trees(pipeline[-1])
+        if hasattr(pipeline[-1], "stack_"):
+            pipeline[-1].stack_.check(pipeline[-1].n_features_in_)
     # skops, zipfile and json have different errors for a file in the wrong format.
     except (ValueError, TypeError, KeyError, AttributeError, RuntimeError, zipfile.BadZipFile, EOFError) as error:
         raise ValueError(f"{file} is not loaded: {error}") from error

@@ -182,7 +182,7 @@ def evaluate(
     >>> table = pyarrow.table({"y": y, "model": rng.normal(size=y.size) + 2 * y})
     >>> found, = evaluate(table, label="y", score="model", alpha=0.3, beta=0.3)
     >>> print(f"{found.interval.estimate:.3f} in {found.interval.low:.3f} to {found.interval.high:.3f}")
-    0.375 in 0.324 to 0.429
+    0.375 in 0.323 to 0.429
     """
     region = Region(alpha, beta)
     confidence = check_open_share(confidence, "confidence")
