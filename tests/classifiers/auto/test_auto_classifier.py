@@ -111,7 +111,9 @@ def test_extreme_and_constant_values_are_scored(few_trees):
     strange[:, 3] = 7.0
     strange[0, 4] = 1e9
     found = a_fast_one().fit(strange, Y[:300])
-    assert np.isfinite(found.decision_function(np.full((2, 5), 1e300))).all()
+    assert np.isfinite(found.decision_function(np.full((2, 5), 1e250))).all()
+    with pytest.raises(ValueError, match=r"X must hold values of at most 1e\+250 in size, found 1e\+300"):
+        found.decision_function(np.full((2, 5), 1e300))
 
 
 # ---------------------------------------------------------------------------------------------------------- mistakes
