@@ -1,0 +1,25 @@
+"""How the gallery finds pictures: every matplotlib figure that a block leaves in a variable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.figure import Figure
+from sphinx_gallery.scrapers import figure_rst
+
+
+def save_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
+    """Save the figures that are in variables and were not saved after an earlier block of the example.
+
+    The figures of this package are made without pyplot, so that sphinx-gallery's own search does not see them.
+    """
+    found = {id(value): value for value in block_vars["example_globals"].values() if isinstance(value, Figure)}
+    saved: list[str] = []
+    for figure in found.values():
+        if getattr(figure, "_saved_by_gallery", False):
+            continue
+        path = next(block_vars["image_path_iterator"])
+        figure.savefig(path, dpi=140, bbox_inches="tight")
+        figure._saved_by_gallery = True
+        saved.append(path)
+    return str(figure_rst(saved, gallery_conf["src_dir"]))
