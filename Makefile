@@ -52,6 +52,7 @@ dist: .venv/installed
 # The site, into build/docs, without a network: warnings are errors, the examples of the gallery are run, every link
 # inside the site is followed. The code on the pages is run by tests/test_documents.py.
 docs: .venv/installed
+	rm -rf build/docs build/doctrees docs/api docs/auto_gallery docs/reference
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going --quiet -d build/doctrees -b html docs build/docs
 	$(BIN)/python docs/_sphinx/check_site.py build/docs
 

@@ -1,11 +1,31 @@
-"""How the gallery finds pictures: every matplotlib figure that a block leaves in a variable."""
+"""How the gallery looks and finds its pictures: every matplotlib figure that a block leaves in a variable."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import matplotlib
+from cycler import cycler
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
+
+STYLE = {
+    "figure.figsize": (6.4, 4.0),
+    "figure.constrained_layout.use": True,
+    "font.size": 10.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.prop_cycle": cycler(color=["#0f7b8a", "#c2571a", "#6a4c93", "#7a7a7a"]),
+    "legend.frameon": False,
+}
+
+
+def set_style(gallery_conf: dict[str, Any], example: str) -> None:
+    """Set the style of pictures before each example."""
+    matplotlib.use("agg")
+    matplotlib.rcdefaults()
+    matplotlib.rcParams.update(STYLE)
 
 
 def save_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 
 import tpauc
 
@@ -28,6 +29,9 @@ ROOMS = {
     "classifiers": ("Classifiers", "Models for tables, in scikit-learn's form. Needs the extra ``sklearn``."),
     "reporting": ("Reporting", "Pictures and pages. Needs the extra ``report``."),
 }
+
+
+_FRAMES = {f"frames.{name}" for name in import_module("tpauc.frames").__all__}
 
 
 def public_names() -> dict[str, dict[str, str]]:
@@ -121,8 +125,29 @@ def resolve_by_module(app: Any, env: Any, node: Any, contnode: Any) -> Any:
     return domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], f"tpauc.{name}", node, contnode)
 
 
+# Names that are also words of other things on the pages: a command, a method.
+AMBIGUOUS = {"fit", "evaluate", "report"}
+
+
+def link_names(app: Any, doctree: nodes.document) -> None:
+    """Link every public name that stands in backticks on a page, ``tpauc_score`` or ``frames.evaluate(...)``."""
+    if app.env.docname.startswith("api/"):
+        return
+    for literal in list(doctree.findall(nodes.literal)):
+        name = literal.astext().partition("(")[0].removeprefix("tpauc.")
+        is_public = (name in tpauc.__all__ and name not in AMBIGUOUS) or name in _FRAMES
+        if not is_public or isinstance(literal.parent, nodes.reference | nodes.title | addnodes.pending_xref):
+            continue
+        reference = addnodes.pending_xref(
+            "", refdomain="py", reftype="obj", reftarget=f"tpauc.{name}", refdoc=app.env.docname, refexplicit=True
+        )
+        literal.replace_self(reference)
+        reference += literal
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("config-inited", write_pages)  # before Sphinx lists the pages
+    app.connect("doctree-read", link_names)
     app.connect("missing-reference", resolve_by_module)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
