@@ -4,7 +4,7 @@ Blocks that begin with ```python and ```bash run; what a block prints is compare
 it, if one does. Blocks of other kinds (```sh, ```py, ```text) are only shown: they install something, or need a package
 or a cluster that is not there. The examples of the gallery are run by `make docs`.
 
-``python tests/test_documents.py docs/guides/scores.md`` writes what the blocks of a page print into its ```output blocks.
+``python tests/test_documents.py docs/index.md`` writes what the blocks of a page print into its blocks ```output.
 """
 
 import contextlib
