@@ -66,7 +66,7 @@ class SquareExponentials:
         )
 
     def column_slopes(self, row_weight: torch.Tensor) -> torch.Tensor:
-        """Return ``sum_i row_weight_i s_ij dl_ij / dg_j``, shape (n-,), with the softmax ``s`` of ``l / lam`` over j."""
+        """Return ``sum_i row_weight_i s_ij dl_ij / dg_j``, shape (n-,), ``s`` the softmax of ``l / lam`` over j."""
         weights = self._powers(self._h, 2) * (row_weight / self._sums[0])
         zeroth, first = self._interpolated(self._kernel(self._h) @ weights.T, self._distance)
         return 2.0 * self._column_factor * (first + self._g * zeroth)
