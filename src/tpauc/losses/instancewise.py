@@ -155,7 +155,7 @@ class _Saddle(torch.autograd.Function):
         factor = 2.0 if hard.has_pairs else 0.0
         ctx.by_variable = factor * (a_ * p0 - p1), factor * (b_ * n0 - n1), -factor * (p1 - n1 + g_)
         # l+ has the derivative 2 (f - a - 1 - g), l- has 2 (f - b + 1 + g)
-        centre = torch.where(hard.y > 0.5, a_ + 1.0 + g_, b_ - 1.0 - g_)
+        centre = hard.y * (a_ - b_ + 2.0 + 2.0 * g_) + (b_ - 1.0 - g_)
         ctx.save_for_backward(factor * (hard.score - centre) * hard.slope)
         return hard.score.new_tensor(value)
 
