@@ -107,6 +107,7 @@ _ANY_SCALE = {"sample_weight": {"array with 1e308": AS_IS}}  # areas depend on t
 
 
 REGION = {"alpha": 0.5, "beta": 0.5}
+RECTANGLE = {"region": tpauc.Region(0.5, 0.5, min_beta=0.2)}
 FEW = {"n_resamples": 40, "random_state": 0}
 THREE_TENTHS = MEANING["share"]
 
@@ -135,7 +136,7 @@ METRICS = [
     Row("tpauc_score", {"y_true": Y_TRUE, "y_score": SCORES, **REGION}, meaning=_ANY_SCALE),
     Row(
         "partial_auc_score",
-        {"y_true": Y_TRUE, "y_score": SCORES, "region": tpauc.Region(0.5, 0.5, min_beta=0.2)},
+        {"y_true": Y_TRUE, "y_score": SCORES, **RECTANGLE},
         meaning=_ANY_SCALE,
     ),
     Row("tpr_dependent_opauc", {"y_true": Y_TRUE, "y_score": SCORES, **REGION}, meaning=_ANY_SCALE),
@@ -146,6 +147,7 @@ METRICS = [
         meaning={"fpr": {"array of one": AS_IS}, "random_state": {"None": AS_IS}},
     ),
     Row("compare_tpauc", {"y_true": Y_TRUE, "score_a": SCORES, "score_b": SCORES[::-1], **REGION, **FEW}),
+    Row("compare_partial_auc", {"y_true": Y_TRUE, "score_a": SCORES, "score_b": SCORES[::-1], **RECTANGLE, **FEW}),
     Row(
         "net_benefit",
         {"y_true": Y_TRUE, "y_score": PROBABILITIES},
@@ -155,6 +157,7 @@ METRICS = [
         },
     ),
     _metric("tpauc_interval", **REGION, **FEW),
+    _metric("partial_auc_interval", **RECTANGLE, **FEW),
     _metric("operating_point", **REGION),
     Row(
         "evaluate_threshold",
