@@ -190,7 +190,7 @@ def evaluate(
         raise ValueError("tolerance cannot be combined with groups: a variance by cluster needs all passes")
     error = None if tolerance is None else check_positive(tolerance, "tolerance")
     columns = columns_of(table, label, _names(score, "score"), pos_label, _names(by, "by"), groups)
-    counted = count(columns)
+    counted = count(columns) if error is None else count(columns, BINS)
     names = {key: _series_name(columns, key) for key in counted.series}
     check_classes(counted, label, names)
     keys = _ordered(counted)
