@@ -589,6 +589,7 @@ def _histogram() -> frames.Histogram:
 FRAMES = [
     Row("frames.auc_score", _COLUMNS, meaning=_TABLES),
     Row("frames.opauc_score", {**_COLUMNS, "beta": 0.5}, kinds={"min_fpr": "share"}, meaning=_TABLES),
+    Row("frames.partial_auc_score", {**_COLUMNS, "region": tpauc.Region(0.5, 0.5, min_beta=0.1)}, meaning=_TABLES),
     Row("frames.tpauc_score", {**_COLUMNS, **REGION}, meaning=_TABLES),
     Row(
         "frames.evaluate",
