@@ -30,10 +30,12 @@ def shown_curve(fpr: FloatArray, tpr: FloatArray, region: Region) -> tuple[Float
     """Return the curve, thinned without visible change in the whole plot and in the region."""
     if fpr.size <= MAX_POINTS:
         return fpr, tpr
+    floor = 1.0 - region.alpha
     x, y = thinned(*within_region(fpr, tpr, region))
-    inside = np.column_stack([region.beta * x, 1.0 - region.alpha + region.alpha * y])
-    # Neither coordinate ever falls along the curve, so sorting puts the points of both in their order.
-    points = np.unique(np.concatenate([np.column_stack(thinned(fpr, tpr)), inside]), axis=0)
+    inside = np.column_stack([region.beta * x, floor + region.alpha * y])
+    whole = np.column_stack(thinned(fpr, tpr))
+    below = whole[:, 1] < floor
+    points = np.concatenate([whole[below], inside, whole[~below & (whole[:, 0] > region.beta)]])
     return points[:, 0], points[:, 1]
 
 
