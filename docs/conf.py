@@ -1,5 +1,6 @@
 """Sphinx configuration of the documentation; `make docs` builds it into build/docs without a network."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -96,5 +97,15 @@ def link_to_the_site(app, docname, source):
         source[0] = source[0].replace(f"]({outside}", f"]({page}").replace(f"](../{outside}", f"]({page}")
 
 
+def list_new_pages(app, docname, source):
+    """Show pages of this folder that no list names yet under "Explanations"."""
+    if docname == "explanations":
+        lists = "".join((HERE / page).read_text("utf-8") for page in ("index.md", "guides/index.md", "explanations.md"))
+        new = [page.stem for page in sorted(HERE.glob("*.md")) if not re.search(rf"\b{page.stem}\b", lists)]
+        new = [name for name in new if name != "index"]
+        source[0] += "\n".join(["", "```{toctree}", ":hidden:", "", *new, "```", ""]) if new else ""
+
+
 def setup(app):
+    app.connect("source-read", list_new_pages)
     app.connect("source-read", link_to_the_site)
