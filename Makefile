@@ -109,4 +109,5 @@ fuzz: .venv-fuzz/installed
 	OMP_NUM_THREADS=1 .venv-fuzz/bin/python tests/fuzz/run_fuzz.py $(ARGS)
 
 clean:
+	rm -rf docs/api docs/auto_gallery docs/reference
 	rm -rf .venv .venv-dist .venv-fuzz .venv-oldest .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

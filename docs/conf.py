@@ -28,6 +28,7 @@ root_doc = "index"
 exclude_patterns = ["gallery", "_sphinx"]  # the sources of auto_gallery
 templates_path = ["_templates"]
 nitpicky = True
+default_role = "literal"  # single backticks in docstrings
 nitpick_ignore_regex = [("py:.*", r"(?!tpauc\.).*")]  # names of other packages: nothing is fetched to resolve them
 
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]

@@ -2,23 +2,23 @@
 A ROC curve with its band
 =========================
 
-The pointwise band holds for one false positive rate. The simultaneous band holds for all of them at once.
+The pointwise band holds for one false positive rate. The simultaneous band holds for all of them at once. ``roc_band``
+returns the limits as numbers.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from tpauc import roc_band
+from tpauc import ROCRegionDisplay, roc_band
 
 rng = np.random.default_rng(0)
 y = np.arange(1_500) < 150
 score = rng.normal(size=y.size) + 2 * y
 
-figure, axes = plt.subplots(figsize=(5, 4.6))
-for kind, alpha in (("simultaneous", 0.18), ("pointwise", 0.35)):
-    band = roc_band(y, score, kind=kind)
-    axes.fill_between(band.fpr, band.low, band.high, step="post", alpha=alpha, color="C0", linewidth=0, label=kind)
-axes.step(band.fpr, band.tpr, where="post", color="C0")
-axes.add_patch(plt.Rectangle((0, 0.8), 0.1, 0.2, fill=False, linestyle="--", label="corner (0.2, 0.1)"))
-axes.set(xlabel="FPR", ylabel="TPR", xlim=(0, 1), ylim=(0, 1.005))
-axes.legend(loc="lower right", title="95 % band")
+figure, all_axes = plt.subplots(1, 2, figsize=(8.5, 4))
+for axes, band in zip(all_axes, ("pointwise", "simultaneous"), strict=True):
+    ROCRegionDisplay.from_predictions(y, score, alpha=0.2, beta=0.2, band=band, ax=axes, name="model")
+    axes.set_title(band)
+
+low, high = roc_band(y, score, kind="simultaneous").limits(0.2)
+print(f"TPR at an FPR of 0.2, simultaneous: {low:.2f} to {high:.2f}")
