@@ -55,6 +55,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "min_reported_time": 10,
     "show_memory": False,
+    "capture_repr": (),
     "reset_modules": ("matplotlib", "figures.set_style"),
     "image_scrapers": ("figures.save_figures",),
     "write_computation_times": False,
