@@ -45,7 +45,7 @@ _STARTS = {
 }
 _MEMBERS = {
     "boosting": "LightGBM",
-    "slow boosting": "LightGBM in small steps",
+    "cautious boosting": "cautious LightGBM",
     "linear": "linear model",
     "kernel": "kernel regression",
     "neighbours": "nearest neighbours",
