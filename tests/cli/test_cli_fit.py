@@ -566,7 +566,7 @@ def test_an_empty_folder_may_become_a_run(fitted, tmp_path):
 
 def test_a_model_that_could_not_be_loaded_again_is_not_written(copied, monkeypatch):
     saved, before = load_run(copied), tree(copied.parent)
-    monkeypatch.setattr("tpauc.cli.runs._TRUSTED", {"numpy.dtype"})
+    monkeypatch.setattr("tpauc.cli.model_file._TRUSTED", {"numpy.dtype"})
     with pytest.raises(ValueError, match=r"is not written, because it could not be read again: .*TPAUCClassifier"):
         save_run(copied, saved.pipeline, saved.card, SOME_ROWS, None, overwrite=True)
     assert tree(copied.parent) == before
