@@ -18,10 +18,10 @@ from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.histogram import Histogram
 from tpauc.metrics.torchmetric import (
     TwoWayPartialAUC,
-    _check_finite,
     _histogram,
-    _widest_float,
+    check_finite,
     two_way_partial_auc,
+    widest_float,
 )
 
 TIES = ["half", "optimistic", "pessimistic"]
@@ -206,7 +206,7 @@ def test_without_any_update_there_is_the_error_and_no_warning(bins):
 
 
 def test_checks_let_pass_what_is_right():
-    _check_finite(torch.tensor([1.0, -1e38]), "scores")
+    check_finite(torch.tensor([1.0, -1e38]), "scores")
     check_class_counts(1, 1, "labels")
 
 
@@ -483,8 +483,8 @@ def test_the_state_follows_the_metric_to_a_device(bins):
 
 
 def test_results_are_float64_where_the_device_has_it():
-    assert _widest_float(torch.device("cpu")) == _widest_float(torch.device("cuda")) == torch.float64
-    assert _widest_float(torch.device("mps")) == torch.float32
+    assert widest_float(torch.device("cpu")) == widest_float(torch.device("cuda")) == torch.float64
+    assert widest_float(torch.device("mps")) == torch.float32
 
 
 def test_a_collection_shares_the_scores_and_keeps_the_regions_apart():

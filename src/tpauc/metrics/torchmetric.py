@@ -17,10 +17,12 @@ their distance.
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -31,12 +33,22 @@ from torchmetrics.utilities.distributed import gather_all_tensors
 from tpauc._validation import brief, check_class_counts, check_count, check_logits_and_labels
 from tpauc.metrics.area import tie_credit
 from tpauc.metrics.histogram import Histogram, spread
+from tpauc.metrics.label_columns import check_average
 from tpauc.region import Region
 
 _SETTINGS = "settings"  # the key of alpha, beta, bins and ties in a saved state
 
 
-def two_way_partial_auc(scores: Tensor, labels: Tensor, *, alpha: float, beta: float, ties: str = "half") -> Tensor:
+def two_way_partial_auc(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    alpha: float,
+    beta: float,
+    ties: str = "half",
+    min_alpha: float = 0.0,
+    min_beta: float = 0.0,
+) -> Tensor:
     """Two-way partial AUC of one set of scores: :func:`tpauc.metrics.area.tpauc_score` on tensors.
 
     Parameters
@@ -49,6 +61,8 @@ def two_way_partial_auc(scores: Tensor, labels: Tensor, *, alpha: float, beta: f
         Share of positives that may be missed, share of negatives that may be false alarms; each in (0, 1].
     ties : {"half", "optimistic", "pessimistic"}, default="half"
         What a positive and a negative of equal score count.
+    min_alpha, min_beta : float, default=0.0
+        Shares of the hardest positives and negatives that do not count, for a rectangle as in :class:`tpauc.Region`.
 
     Returns
     -------
@@ -62,9 +76,9 @@ def two_way_partial_auc(scores: Tensor, labels: Tensor, *, alpha: float, beta: f
     >>> two_way_partial_auc(scores, labels, alpha=0.5, beta=0.5)
     tensor(0.2500, dtype=torch.float64)
     """
-    region = Region(alpha, beta)
+    region = Region(alpha, beta, min_alpha, min_beta)
     tie = tie_credit(ties)
-    return _mean_over_hard_pairs(*_by_class(scores, labels), region, tie)
+    return mean_over_hard_pairs(*_by_class(scores, labels), region, tie)
 
 
 class TwoWayPartialAUC(Metric):
@@ -79,10 +93,20 @@ class TwoWayPartialAUC(Metric):
 
     Parameters
     ----------
-    alpha, beta, ties
+    alpha, beta, ties, min_alpha, min_beta
         As in :func:`two_way_partial_auc`. Bins cannot tell a tie from a near miss; the bound covers every rule.
     bins : int, optional
         Number of bins of each of the two histograms, as in :class:`tpauc.metrics.histogram.Histogram`.
+    task : {"binary", "multilabel", "multiclass"}, default="binary"
+        For several labels, ``update`` takes scores and labels of shape (n, num_labels), NaN for unknown labels. For
+        classes it takes scores of shape (n, num_classes) and the class of each row, and each class is taken against the
+        rest.
+    num_labels, num_classes : int, optional
+        How many; needed for the task.
+    average : {"macro", "weighted", "micro", "none", None}, default="macro"
+        For several columns: the mean, the mean by the numbers of positives, the value of all labels together (for
+        "multilabel" only), or one value per column. If the region selects no example of a column, its value is NaN
+        without an average, and ``compute`` raises a ``ValueError`` with one.
     **kwargs
         Parameters of ``torchmetrics.Metric``: ``process_group``, ``sync_on_compute``, ``dist_sync_on_step`` and so on.
 
@@ -100,20 +124,57 @@ class TwoWayPartialAUC(Metric):
     >>> coarse.update(torch.tensor([0.9, 0.8, 0.6, 0.3, 0.7, 0.4, 0.2, 0.1]), torch.tensor([1, 1, 1, 1, 0, 0, 0, 0]))
     >>> coarse.compute(), round(coarse.error_bound, 3)
     (tensor(0.5000, dtype=torch.float64), 0.25)
+
+    Several labels, each with a value of its own:
+
+    >>> labels = TwoWayPartialAUC(alpha=1.0, beta=1.0, task="multilabel", num_labels=2, average=None)
+    >>> scores = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.1, 0.2]])
+    >>> labels.update(scores, torch.tensor([[1, 0], [1, 1], [0, 1], [0, float("nan")]]))
+    >>> labels.compute()
+    tensor([0.7500, 1.0000], dtype=torch.float64)
     """
 
     is_differentiable = False
     higher_is_better = True
     full_state_update = False
 
+    def __new__(cls, *args: Any, task: str = "binary", **kwargs: Any) -> TwoWayPartialAUC:
+        """Return the metric of one column, or of several, as the classes of torchmetrics do."""
+        from tpauc.metrics.label_metric import SeveralLabelsPartialAUC, check_task
+
+        several = cls is TwoWayPartialAUC and check_task(task) != "binary"
+        return super().__new__(SeveralLabelsPartialAUC if several else cls)
+
     def __init__(
-        self, alpha: float, beta: float, bins: int | None = None, *, ties: str = "half", **kwargs: Any
+        self,
+        alpha: float,
+        beta: float,
+        bins: int | None = None,
+        *,
+        ties: str = "half",
+        min_alpha: float = 0.0,
+        min_beta: float = 0.0,
+        task: str = "binary",
+        num_labels: int | None = None,
+        num_classes: int | None = None,
+        average: str | None = "macro",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.region = Region(alpha, beta)
+        self.region = Region(alpha, beta, min_alpha, min_beta)
         self.bins = None if bins is None else check_count(bins, "bins")
         self.ties, self._tie = ties, tie_credit(ties)
         self._last_bound = torch.tensor(0.0)
+        self._set_up(task, num_labels, num_classes, average)
+
+    def _set_up(self, task: str, num_labels: int | None, num_classes: int | None, average: str | None) -> None:
+        """Check what is said about columns, and make the state."""
+        if num_labels is not None or num_classes is not None:
+            raise ValueError(
+                f"task={task!r} has one column of scores, got num_labels={num_labels!r}, num_classes={num_classes!r}; "
+                "give task='multilabel' or 'multiclass'"
+            )
+        check_average(average)
         if self.bins is None:
             self.positive_scores: list[Tensor] | Tensor
             self.negative_scores: list[Tensor] | Tensor
@@ -127,7 +188,7 @@ class TwoWayPartialAUC(Metric):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch; it may be empty or hold one class only."""
-        _check_not_synced(self._is_synced)
+        check_not_synced(self._is_synced)
         positive_scores, negative_scores = _by_class(scores, labels)
         if self.bins is None:
             assert isinstance(self.positive_scores, list)
@@ -143,10 +204,10 @@ class TwoWayPartialAUC(Metric):
         """Return the value over all batches of all processes, a float64 scalar."""
         if self.bins is None:
             positive_scores, negative_scores = self._joined("positive_scores"), self._joined("negative_scores")
-            return _mean_over_hard_pairs(positive_scores, negative_scores, self.region, self._tie)
+            return mean_over_hard_pairs(positive_scores, negative_scores, self.region, self._tie)
         check_class_counts(int(self.positive_counts.sum()), int(self.negative_counts.sum()), "labels")
-        bounds = self.histogram.bounds(alpha=self.region.alpha, beta=self.region.beta)
-        value = torch.tensor(bounds.estimate, dtype=_widest_float(self.device), device=self.device)
+        bounds = self.histogram.bounds(**asdict(self.region))
+        value = torch.tensor(bounds.estimate, dtype=widest_float(self.device), device=self.device)
         self._last_bound = torch.tensor(bounds.error + abs(value.item() - bounds.estimate), dtype=torch.float64)
         return value
 
@@ -166,6 +227,8 @@ class TwoWayPartialAUC(Metric):
         """The counts of this process as a :class:`tpauc.metrics.histogram.Histogram`; an error without ``bins``."""
         if self.bins is None:
             raise ValueError("the metric keeps scores, not a histogram; give it bins")
+        if self.positive_counts.ndim > 1:
+            raise ValueError("the metric keeps a histogram per column; use one metric per column to read them")
         return Histogram.from_counts(self.positive_counts.cpu().numpy(), self.negative_counts.cpu().numpy())
 
     def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
@@ -179,9 +242,9 @@ class TwoWayPartialAUC(Metric):
             setattr(self, name, list(state) if isinstance(state, list) else state)
         self.update(scores, labels)
         batch = TwoWayPartialAUC(
-            self.region.alpha,
-            self.region.beta,
-            self.bins,
+            **asdict(self.region),
+            **self._arguments(),
+            bins=self.bins,
             ties=self.ties,
             sync_on_compute=self.dist_sync_on_step,
             process_group=self.process_group,
@@ -192,10 +255,14 @@ class TwoWayPartialAUC(Metric):
         try:
             value: Tensor = batch.compute()
         except ValueError:
-            value = torch.full((), math.nan, dtype=_widest_float(scores.device), device=scores.device)
+            value = torch.full((), math.nan, dtype=widest_float(scores.device), device=scores.device)
         # Loggers read the batch value from here. mypy: the parent sets None and declares no other type.
         self._forward_cache = value  # type: ignore[assignment]
         return value
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return what was said about columns."""
+        return {}
 
     # ------------------------------------------------------------------------- where the parent does not suffice
 
@@ -217,9 +284,12 @@ class TwoWayPartialAUC(Metric):
         differ would misread each other's bytes, or abort.
         """
         if self.bins is None:
-            self.positive_scores = [self._joined("positive_scores").to(torch.float64)]
-            self.negative_scores = [self._joined("negative_scores").to(torch.float64)]
+            self._prepare_to_gather()
         super()._sync_dist(dist_sync_fn, process_group=process_group)
+
+    def _prepare_to_gather(self) -> None:
+        self.positive_scores = [self._joined("positive_scores").to(torch.float64)]
+        self.negative_scores = [self._joined("negative_scores").to(torch.float64)]
 
     def _joined(self, name: str) -> Tensor:
         state: list[Tensor] | Tensor = getattr(self, name)
@@ -248,22 +318,27 @@ class TwoWayPartialAUC(Metric):
 
     def _settings(self) -> Tensor:
         """Return what two metrics must share for one to take the state of the other."""
-        return torch.tensor([self.region.alpha, self.region.beta, self.bins or 0, self._tie], dtype=torch.float64)
+        settings = [self.region.alpha, self.region.beta, self.bins or 0, self._tie]
+        minima = [] if self.region.is_corner else [self.region.min_alpha, self.region.min_beta]
+        return torch.tensor(settings + minima, dtype=torch.float64)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
         """Do as the parent, refuse the state of other settings, and drop the value of the earlier state."""
         found = state_dict.pop(prefix + _SETTINGS, None)
         if found is not None and not torch.equal(torch.as_tensor(found).cpu(), self._settings()):
-            names = ("alpha", "beta", "bins", "credit of ties")
+            names = ("alpha", "beta", "bins", "credit of ties", "minima", "task", "columns")
             raise ValueError(
                 f"state_dict is the state of a metric with other settings ({', '.join(names)}): it has "
                 f"{torch.as_tensor(found).tolist()}, this metric {self._settings().tolist()}"
             )
         for name in self._defaults:
             if prefix + name in state_dict:
-                _check_state(state_dict[prefix + name], name, self.bins)
+                self._check_state(state_dict[prefix + name], name)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
         self._computed = None
+
+    def _check_state(self, state: Any, name: str) -> None:
+        _check_state(state, name, self.bins)
 
     def _wrap_compute(self, compute: Callable[..., Any]) -> Callable[..., Any]:
         """Leave out the parent's warning that ``update`` was not called.
@@ -284,28 +359,34 @@ class TwoWayPartialAUC(Metric):
         return without_warning
 
 
+_parameters = list(inspect.signature(TwoWayPartialAUC.__init__).parameters.values())[1:]
+# What help() and editors show would otherwise be the arguments of __new__.
+TwoWayPartialAUC.__signature__ = inspect.Signature(_parameters)  # type: ignore[attr-defined]
+
+
 # ----------------------------------------------------------------------------------------------------------- scores
 
 
 def _by_class(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Return the checked scores of the positives and of the negatives, both new tensors."""
     flat_scores, zero_one = check_logits_and_labels(scores, labels, logits_name="scores")
-    _check_finite(flat_scores, "scores")
+    check_finite(flat_scores, "scores")
     positive = zero_one > 0
     return flat_scores[positive], flat_scores[~positive]
 
 
-def _mean_over_hard_pairs(positive_scores: Tensor, negative_scores: Tensor, region: Region, tie: float) -> Tensor:
+def mean_over_hard_pairs(positive_scores: Tensor, negative_scores: Tensor, region: Region, tie: float) -> Tensor:
     """Return the mean of ``[s+ > s-] + tie * [s+ == s-]`` over the pairs in the region."""
     check_class_counts(positive_scores.numel(), negative_scores.numel(), "labels")
-    k_positive = region.hard_positives(positive_scores.numel())
-    k_negative = region.hard_negatives(negative_scores.numel())
-    positives = positive_scores.topk(k_positive, largest=False).values
-    negatives = negative_scores.topk(k_negative).values.flip(0)
+    harder_positives, k_positive = region.ranks_of_positives(positive_scores.numel())
+    harder_negatives, k_negative = region.ranks_of_negatives(negative_scores.numel())
+    positives = positive_scores.topk(k_positive, largest=False).values[harder_positives:]
+    negatives = negative_scores.topk(k_negative).values[harder_negatives:].flip(0)
     won = torch.searchsorted(negatives, positives).sum()
     won_or_tied = torch.searchsorted(negatives, positives, right=True).sum()
-    result_type = _widest_float(won.device)
-    return (won.to(result_type) + tie * (won_or_tied - won).to(result_type)) / (k_positive * k_negative)
+    result_type = widest_float(won.device)
+    n_pairs = positives.numel() * negatives.numel()
+    return (won.to(result_type) + tie * (won_or_tied - won).to(result_type)) / n_pairs
 
 
 # ------------------------------------------------------------------------------------------------------------- bins
@@ -313,14 +394,14 @@ def _mean_over_hard_pairs(positive_scores: Tensor, negative_scores: Tensor, regi
 
 def _histogram(scores: Tensor, bins: int) -> Tensor:
     """Return the number of scores in each bin, counted where the scores are."""
-    u = spread(scores.to(_widest_float(scores.device)), torch.where)
+    u = spread(scores.to(widest_float(scores.device)), torch.where)
     return torch.bincount((u * bins).to(torch.int64).clamp(max=bins - 1), minlength=bins)
 
 
 # ------------------------------------------------------------------------------------------------ types and devices
 
 
-def _widest_float(device: torch.device) -> torch.dtype:
+def widest_float(device: torch.device) -> torch.dtype:
     """Return the type of results: Apple's devices have no float64."""
     return torch.float32 if device.type == "mps" else torch.float64
 
@@ -330,7 +411,7 @@ def _moved(tensor: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
     return tensor.to(fn(tensor.new_empty(0)).device)
 
 
-def _check_finite(tensor: torch.Tensor, name: str) -> None:
+def check_finite(tensor: torch.Tensor, name: str) -> None:
     """Raise if a flat tensor holds NaN or infinite values; costs one synchronisation on an accelerator."""
     bad = ~tensor.isfinite()
     if bad.any():
@@ -354,10 +435,10 @@ def _check_state(state: Any, name: str, bins: int | None) -> None:
     for part in parts:
         if part.ndim != 1 or not part.is_floating_point():
             raise ValueError(f"state_dict[{name!r}] must hold flat tensors of scores, got {brief(part)}")
-        _check_finite(part, f"state_dict[{name!r}]")
+        check_finite(part, f"state_dict[{name!r}]")
 
 
-def _check_not_synced(synced: bool) -> None:
+def check_not_synced(synced: bool) -> None:
     """Raise if a batch would be added to the gathered state of all processes, which is dropped later."""
     if synced:
         raise RuntimeError(
