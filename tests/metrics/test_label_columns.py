@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from processes import run_in_processes
 from tpauc import Region, TwoWayPartialAUC, partial_auc_score, tpauc_score, two_way_partial_auc
-from tpauc.metrics import label_metric
+from tpauc.metrics import _tensor_columns
 
 CORNER = {"alpha": 0.4, "beta": 0.5}
 
@@ -182,7 +182,7 @@ def test_blocks_of_columns_change_nothing(monkeypatch):
     metric = metric_of(average=None)
     metric.update(torch.tensor(s), torch.tensor(y))
     expected = metric.compute()
-    monkeypatch.setattr(label_metric, "_BLOCK", 120)
+    monkeypatch.setattr(_tensor_columns, "_BLOCK", 120)
     metric.update(torch.empty(0, 4), torch.empty(0, 4))
     assert torch.equal(metric.compute(), expected)
 
@@ -307,7 +307,7 @@ def test_processes_share_the_columns():
         ({"task": "multilabel"}, "task='multilabel' needs num_labels and no num_classes"),
         ({"task": "multiclass", "num_labels": 3}, "task='multiclass' needs num_classes and no num_labels"),
         ({"task": "multilabel", "num_labels": 1}, "num_labels must be at least 2"),
-        ({"num_labels": 3}, "task='binary' has one column of scores, got num_labels=3"),
+        ({"num_labels": 3}, "task='binary' has one column of scores, got {'num_labels': 3"),
         ({"task": "multiclass", "num_classes": 3, "average": "micro"}, "average='micro' is for several labels"),
         ({"task": "multilabel", "num_labels": 3, "average": "mean"}, "average must be one of"),
         ({"average": "mean"}, "average must be one of"),

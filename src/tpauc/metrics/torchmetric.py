@@ -17,7 +17,6 @@ their distance.
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -31,9 +30,10 @@ from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from tpauc._validation import brief, check_class_counts, check_count, check_logits_and_labels
+from tpauc.metrics._tensor_columns import TASKS, Columns, check_columns
+from tpauc.metrics._tensor_pairs import check_finite, histogram_counts, mean_over_hard_pairs, widest_float
 from tpauc.metrics.area import tie_credit
-from tpauc.metrics.histogram import Histogram, spread
-from tpauc.metrics.label_columns import check_average
+from tpauc.metrics.histogram import Histogram
 from tpauc.region import Region
 
 _SETTINGS = "settings"  # the key of alpha, beta, bins and ties in a saved state
@@ -138,13 +138,6 @@ class TwoWayPartialAUC(Metric):
     higher_is_better = True
     full_state_update = False
 
-    def __new__(cls, *args: Any, task: str = "binary", **kwargs: Any) -> TwoWayPartialAUC:
-        """Return the metric of one column, or of several, as the classes of torchmetrics do."""
-        from tpauc.metrics.label_metric import SeveralLabelsPartialAUC, check_task
-
-        several = cls is TwoWayPartialAUC and check_task(task) != "binary"
-        return super().__new__(SeveralLabelsPartialAUC if several else cls)
-
     def __init__(
         self,
         alpha: float,
@@ -165,17 +158,13 @@ class TwoWayPartialAUC(Metric):
         self.bins = None if bins is None else check_count(bins, "bins")
         self.ties, self._tie = ties, tie_credit(ties)
         self._last_bound = torch.tensor(0.0)
-        self._set_up(task, num_labels, num_classes, average)
-
-    def _set_up(self, task: str, num_labels: int | None, num_classes: int | None, average: str | None) -> None:
-        """Check what is said about columns, and make the state."""
-        if num_labels is not None or num_classes is not None:
-            raise ValueError(
-                f"task={task!r} has one column of scores, got num_labels={num_labels!r}, num_classes={num_classes!r}; "
-                "give task='multilabel' or 'multiclass'"
-            )
-        check_average(average)
-        if self.bins is None:
+        self.columns = check_columns(task, num_labels, num_classes, average)
+        if self.columns is not None and self.bins is None:
+            self.scores: list[Tensor] | Tensor
+            self.labels: list[Tensor] | Tensor
+            self.add_state("scores", [], dist_reduce_fx="cat")
+            self.add_state("labels", [], dist_reduce_fx="cat")
+        elif self.bins is None:
             self.positive_scores: list[Tensor] | Tensor
             self.negative_scores: list[Tensor] | Tensor
             self.add_state("positive_scores", [], dist_reduce_fx="cat")
@@ -183,12 +172,16 @@ class TwoWayPartialAUC(Metric):
         else:
             self.positive_counts: Tensor
             self.negative_counts: Tensor
-            self.add_state("positive_counts", torch.zeros(self.bins, dtype=torch.int64), dist_reduce_fx="sum")
-            self.add_state("negative_counts", torch.zeros(self.bins, dtype=torch.int64), dist_reduce_fx="sum")
+            shape = (self.bins,) if self.columns is None else (self.columns.number, self.bins)
+            self.add_state("positive_counts", torch.zeros(shape, dtype=torch.int64), dist_reduce_fx="sum")
+            self.add_state("negative_counts", torch.zeros(shape, dtype=torch.int64), dist_reduce_fx="sum")
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch; it may be empty or hold one class only."""
-        check_not_synced(self._is_synced)
+        _check_not_synced(self._is_synced)
+        if self.columns is not None:
+            self._add_columns(self.columns, scores, labels)
+            return
         positive_scores, negative_scores = _by_class(scores, labels)
         if self.bins is None:
             assert isinstance(self.positive_scores, list)
@@ -197,11 +190,29 @@ class TwoWayPartialAUC(Metric):
             self.positive_scores.append(positive_scores)
             self.negative_scores.append(negative_scores)
         else:
-            self.positive_counts = self.positive_counts + _histogram(positive_scores, self.bins)
-            self.negative_counts = self.negative_counts + _histogram(negative_scores, self.bins)
+            self.positive_counts = self.positive_counts + histogram_counts(positive_scores, self.bins)
+            self.negative_counts = self.negative_counts + histogram_counts(negative_scores, self.bins)
+
+    def _add_columns(self, columns: Columns, scores: Tensor, labels: Tensor) -> None:
+        coded = columns.coded(scores, labels)
+        if self.bins is None:
+            assert isinstance(self.scores, list)
+            assert isinstance(self.labels, list)
+            self.scores.append(scores.detach().clone())
+            self.labels.append(coded)
+        else:
+            positives, negatives = columns.counts(scores.detach(), coded, self.bins)
+            self.positive_counts = self.positive_counts + positives
+            self.negative_counts = self.negative_counts + negatives
 
     def compute(self) -> Tensor:
-        """Return the value over all batches of all processes, a float64 scalar."""
+        """Return the value over all batches of all processes, a float64 scalar; several without an average."""
+        if self.columns is not None:
+            if self.bins is None:
+                return self.columns.value(self._joined("scores"), self._joined("labels"), self.region, self._tie)
+            found, bound = self.columns.value_of_counts(self.positive_counts, self.negative_counts, self.region)
+            self._last_bound = torch.tensor(bound, dtype=torch.float64)
+            return found
         if self.bins is None:
             positive_scores, negative_scores = self._joined("positive_scores"), self._joined("negative_scores")
             return mean_over_hard_pairs(positive_scores, negative_scores, self.region, self._tie)
@@ -227,7 +238,7 @@ class TwoWayPartialAUC(Metric):
         """The counts of this process as a :class:`tpauc.metrics.histogram.Histogram`; an error without ``bins``."""
         if self.bins is None:
             raise ValueError("the metric keeps scores, not a histogram; give it bins")
-        if self.positive_counts.ndim > 1:
+        if self.columns is not None:
             raise ValueError("the metric keeps a histogram per column; use one metric per column to read them")
         return Histogram.from_counts(self.positive_counts.cpu().numpy(), self.negative_counts.cpu().numpy())
 
@@ -243,7 +254,7 @@ class TwoWayPartialAUC(Metric):
         self.update(scores, labels)
         batch = TwoWayPartialAUC(
             **asdict(self.region),
-            **self._arguments(),
+            **({} if self.columns is None else self.columns.arguments()),
             bins=self.bins,
             ties=self.ties,
             sync_on_compute=self.dist_sync_on_step,
@@ -259,10 +270,6 @@ class TwoWayPartialAUC(Metric):
         # Loggers read the batch value from here. mypy: the parent sets None and declares no other type.
         self._forward_cache = value  # type: ignore[assignment]
         return value
-
-    def _arguments(self) -> dict[str, Any]:
-        """Return what was said about columns."""
-        return {}
 
     # ------------------------------------------------------------------------- where the parent does not suffice
 
@@ -284,18 +291,19 @@ class TwoWayPartialAUC(Metric):
         differ would misread each other's bytes, or abort.
         """
         if self.bins is None:
-            self._prepare_to_gather()
+            for name in self._defaults:
+                joined = self._joined(name)
+                setattr(self, name, [joined.to(torch.float64) if joined.is_floating_point() else joined])
         super()._sync_dist(dist_sync_fn, process_group=process_group)
-
-    def _prepare_to_gather(self) -> None:
-        self.positive_scores = [self._joined("positive_scores").to(torch.float64)]
-        self.negative_scores = [self._joined("negative_scores").to(torch.float64)]
 
     def _joined(self, name: str) -> Tensor:
         state: list[Tensor] | Tensor = getattr(self, name)
         if isinstance(state, Tensor):
             return state
-        return torch.cat(state) if state else torch.empty(0, device="cpu" if self.compute_on_cpu else self.device)
+        if state:
+            return torch.cat(state)
+        device = torch.device("cpu") if self.compute_on_cpu else self.device
+        return torch.empty(0, device=device) if self.columns is None else self.columns.empty(name, device)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> TwoWayPartialAUC:
         """Move the state with the metric, but keep its type: rounding would tie scores and falsify counts."""
@@ -320,7 +328,8 @@ class TwoWayPartialAUC(Metric):
         """Return what two metrics must share for one to take the state of the other."""
         settings = [self.region.alpha, self.region.beta, self.bins or 0, self._tie]
         minima = [] if self.region.is_corner else [self.region.min_alpha, self.region.min_beta]
-        return torch.tensor(settings + minima, dtype=torch.float64)
+        columns = [] if self.columns is None else [TASKS.index(self.columns.task), self.columns.number]
+        return torch.tensor([*settings, *minima, *columns], dtype=torch.float64)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
         """Do as the parent, refuse the state of other settings, and drop the value of the earlier state."""
@@ -333,12 +342,12 @@ class TwoWayPartialAUC(Metric):
             )
         for name in self._defaults:
             if prefix + name in state_dict:
-                self._check_state(state_dict[prefix + name], name)
+                if self.columns is None:
+                    _check_state(state_dict[prefix + name], name, self.bins)
+                else:
+                    self.columns.check_state(state_dict[prefix + name], name, self.bins)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
         self._computed = None
-
-    def _check_state(self, state: Any, name: str) -> None:
-        _check_state(state, name, self.bins)
 
     def _wrap_compute(self, compute: Callable[..., Any]) -> Callable[..., Any]:
         """Leave out the parent's warning that ``update`` was not called.
@@ -359,11 +368,6 @@ class TwoWayPartialAUC(Metric):
         return without_warning
 
 
-_parameters = list(inspect.signature(TwoWayPartialAUC.__init__).parameters.values())[1:]
-# What help() and editors show would otherwise be the arguments of __new__.
-TwoWayPartialAUC.__signature__ = inspect.Signature(_parameters)  # type: ignore[attr-defined]
-
-
 # ----------------------------------------------------------------------------------------------------------- scores
 
 
@@ -375,51 +379,12 @@ def _by_class(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     return flat_scores[positive], flat_scores[~positive]
 
 
-def mean_over_hard_pairs(positive_scores: Tensor, negative_scores: Tensor, region: Region, tie: float) -> Tensor:
-    """Return the mean of ``[s+ > s-] + tie * [s+ == s-]`` over the pairs in the region."""
-    check_class_counts(positive_scores.numel(), negative_scores.numel(), "labels")
-    harder_positives, k_positive = region.ranks_of_positives(positive_scores.numel())
-    harder_negatives, k_negative = region.ranks_of_negatives(negative_scores.numel())
-    positives = positive_scores.topk(k_positive, largest=False).values[harder_positives:]
-    negatives = negative_scores.topk(k_negative).values[harder_negatives:].flip(0)
-    won = torch.searchsorted(negatives, positives).sum()
-    won_or_tied = torch.searchsorted(negatives, positives, right=True).sum()
-    result_type = widest_float(won.device)
-    n_pairs = positives.numel() * negatives.numel()
-    return (won.to(result_type) + tie * (won_or_tied - won).to(result_type)) / n_pairs
-
-
-# ------------------------------------------------------------------------------------------------------------- bins
-
-
-def _histogram(scores: Tensor, bins: int) -> Tensor:
-    """Return the number of scores in each bin, counted where the scores are."""
-    u = spread(scores.to(widest_float(scores.device)), torch.where)
-    return torch.bincount((u * bins).to(torch.int64).clamp(max=bins - 1), minlength=bins)
-
-
 # ------------------------------------------------------------------------------------------------ types and devices
-
-
-def widest_float(device: torch.device) -> torch.dtype:
-    """Return the type of results: Apple's devices have no float64."""
-    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def _moved(tensor: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
     """Return a tensor on the device that ``fn`` moves it to, in its own type."""
     return tensor.to(fn(tensor.new_empty(0)).device)
-
-
-def check_finite(tensor: torch.Tensor, name: str) -> None:
-    """Raise if a flat tensor holds NaN or infinite values; costs one synchronisation on an accelerator."""
-    bad = ~tensor.isfinite()
-    if bad.any():
-        positions = bad.nonzero()[:, 0]
-        raise ValueError(
-            f"{name} must be finite, found {positions.numel()} NaN or infinite values, the first is "
-            f"{tensor[positions[0]].item()} at position {positions[0].item()}"
-        )
 
 
 def _check_state(state: Any, name: str, bins: int | None) -> None:
@@ -438,7 +403,7 @@ def _check_state(state: Any, name: str, bins: int | None) -> None:
         check_finite(part, f"state_dict[{name!r}]")
 
 
-def check_not_synced(synced: bool) -> None:
+def _check_not_synced(synced: bool) -> None:
     """Raise if a batch would be added to the gathered state of all processes, which is dropped later."""
     if synced:
         raise RuntimeError(
