@@ -55,6 +55,7 @@ from tpauc.metrics.subgroups import evaluate_by as evaluate_by
 from tpauc.metrics.torchmetric import TwoWayPartialAUC as TwoWayPartialAUC
 from tpauc.metrics.torchmetric import two_way_partial_auc as two_way_partial_auc
 from tpauc.region import Region as Region
+from tpauc.reporting import ROCRegionDisplay as ROCRegionDisplay
 from tpauc.reporting import plot_roc as plot_roc
 from tpauc.reporting import plot_scores as plot_scores
 from tpauc.reporting import plot_training as plot_training
