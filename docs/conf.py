@@ -113,9 +113,10 @@ def name_attributes_one_by_one(app, what, name, obj, options, lines):
 def list_new_pages(app, docname, source):
     """Show pages of this folder that no list names yet among the guides."""
     if docname == "guides/index":
-        lists = "".join((HERE / page).read_text("utf-8") for page in ("index.md", "guides/index.md", "explanations.md"))
-        new = [page.stem for page in sorted(HERE.glob("*.md")) if not re.search(rf"\b{page.stem}\b", lists)]
-        new = [name for name in new if name != "index"]
+        others = "\n".join((HERE / page).read_text("utf-8") for page in ("index.md", "explanations.md"))
+        listed = set(re.findall(r"\.\./([\w-]+)>?$", source[0], flags=re.MULTILINE)) | {"index"}
+        listed |= set(re.findall(r"^(?:.*<)?([\w-]+)>?$", others, flags=re.MULTILINE))
+        new = [page.stem for page in sorted(HERE.glob("*.md")) if page.stem not in listed]
         lines = ["", "```{toctree}", ":hidden:", "", *(f"../{name}" for name in new), "```", ""]
         source[0] += "\n".join(lines) if new else ""
 
