@@ -157,7 +157,12 @@ Engine = Annotated[
 ]
 Memory = Annotated[
     str | None,
-    typer.Option(callback=_memory, metavar="SIZE", help="Limit for the engine, such as 1GB; it implies duckdb."),
+    typer.Option(
+        callback=_memory,
+        metavar="SIZE",
+        help="What the program may take, from 1GB on; of less, duckdb takes three quarters and Python 250 MB. For "
+        "spark the memory of its driver. It implies duckdb.",
+    ),
 ]
 
 # ----------------------------------------------------------------------------------------------------------- output

@@ -199,10 +199,10 @@ def test_a_run_is_made_and_scores_rows(table, tmp_path, few_trees):
 def test_a_saved_pipeline_scores_as_before_it_was_saved(auto, tmp_path):
     from sklearn.pipeline import Pipeline
 
-    from tpauc.cli import runs
+    from tpauc.cli import model_file
 
     pipeline = Pipeline([("classifier", auto)])
-    loaded = runs._pipeline_of(runs._model_bytes(pipeline), tmp_path / "model.skops")
+    loaded = model_file.read_model(model_file.model_bytes(pipeline), tmp_path / "model.skops")
     np.testing.assert_array_equal(loaded.decision_function(X[TEST]), auto.decision_function(X[TEST]))
     np.testing.assert_array_equal(loaded.predict_proba(X[TEST]), auto.predict_proba(X[TEST]))
 
@@ -210,15 +210,15 @@ def test_a_saved_pipeline_scores_as_before_it_was_saved(auto, tmp_path):
 def test_a_saved_stack_needs_only_what_its_members_need(tmp_path, monkeypatch):
     from sklearn.pipeline import Pipeline
 
-    from tpauc.cli import runs
+    from tpauc.cli import model_file
 
     monkeypatch.setitem(members.PRESETS, "auto-fast", members.PRESETS["auto-fast"][1:3])  # linear, kernel
     fitted = Pipeline([("classifier", a_fast_one().fit(X[:300], Y[:300]))])
-    (tmp_path / "model.skops").write_bytes(runs._model_bytes(fitted))
+    (tmp_path / "model.skops").write_bytes(model_file.model_bytes(fitted))
     done = without_lightgbm(
-        "import numpy as np\nfrom pathlib import Path\nfrom tpauc.cli import runs\n"
+        "import numpy as np\nfrom pathlib import Path\nfrom tpauc.cli import model_file\n"
         f"file = Path({str(tmp_path / 'model.skops')!r})\n"
-        "print(runs._pipeline_of(file.read_bytes(), file).decision_function(np.zeros((1, 5)))[0].hex())"
+        "print(model_file.read_model(file.read_bytes(), file).decision_function(np.zeros((1, 5)))[0].hex())"
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == fitted.decision_function(np.zeros((1, 5)))[0].hex()
