@@ -14,7 +14,15 @@ from tpauc.metrics.bands import ROCBand
 from tpauc.metrics.operating_points import OperatingPoint
 from tpauc.region import Region
 from tpauc.reporting.panels import Panel
-from tpauc.reporting.ranking import encoded, exact_steps, listed_thresholds, reduced, score_steps
+from tpauc.reporting.ranking import (
+    ScoreSteps,
+    Steps,
+    encoded,
+    exact_steps,
+    listed_thresholds,
+    reduced,
+    score_steps,
+)
 from tpauc.reporting.results import ModelResult, Rows
 
 # A step of counts takes about five letters, one of weights 32, a threshold about thirty.
@@ -57,8 +65,7 @@ def embedded(
 def _model(rows: Rows, model: ModelResult, region: Region, band: ROCBand | None, panel: Panel) -> dict[str, object]:
     ranked = score_steps(rows.positive, rows.scores[model.name], rows.weight)
     n_models, point = len(rows.scores), model.point
-    most = max(_MOST_STEPS[ranked.counts_alike] // n_models, _FEWEST)
-    steps = reduced(exact_steps(ranked), most, region)
+    steps = steps_within_budget(ranked, n_models, region)
     most_thresholds = max(min(_MOST_THRESHOLDS, 10 * _MOST_THRESHOLDS // n_models), _FEWEST)
     axis = panel.x_axis
     return {
@@ -74,6 +81,12 @@ def _model(rows: Rows, model: ModelResult, region: Region, band: ROCBand | None,
         "band": None if band is None else _band(band),
         "axis": {"low": axis.low, "high": axis.high, "logit": axis.logit},
     }
+
+
+def steps_within_budget(ranked: ScoreSteps, n_models: int, region: Region) -> Steps:
+    """Return the ranking of one of ``n_models`` models, reduced if it has more steps than its share of the budget."""
+    most = max(_MOST_STEPS[ranked.counts_alike] // n_models, _FEWEST)
+    return reduced(exact_steps(ranked), most, region)
 
 
 def _point(point: OperatingPoint) -> dict[str, object]:

@@ -54,13 +54,18 @@ def roc_panels(
     curves = {name: roc_vertices(positive, values, weight) for name, values in scores.items()}
     focus = next(iter(scores)) if len(scores) == 1 else focus
     window = roc_window(curves.values(), region)
-    panels = [
-        _roc_panel(curves, points, region, focus, Region(1.0, 1.0)),
-        _roc_panel(curves, points, region, focus, window),
-    ]
-    for panel, seen in zip(panels, (Region(1.0, 1.0), window), strict=True):
-        if bands and focus in bands:
+    texts, corner = "; ".join(_point_text(name, points[name]) for name in curves), _corner_text(region)
+    whole = "Whole curve", f"ROC curves and the region ({corner}). Operating points: {texts}."
+    inside = "Inside the region", f"The same curves, enlarged to the region ({corner})."
+    panels = []
+    for seen, titles in (
+        (Region(1.0, 1.0), whole),
+        (window, inside if window == region else _AROUND_THE_REGION),
+    ):
+        panel = _roc_panel(curves, points, region, focus, seen, titles)
+        if bands and focus is not None and focus in bands:
             panel.areas.append(_band(bands[focus], look_of(list(scores).index(focus)), seen))
+        panels.append(panel)
     return panels
 
 
@@ -80,22 +85,19 @@ def _area(x: FloatArray, y: FloatArray) -> float:
 
 
 def _roc_panel(
-    curves: _Curves, points: Mapping[str, OperatingPoint], region: Region, focus: str | None, window: Region
+    curves: _Curves,
+    points: Mapping[str, OperatingPoint],
+    region: Region,
+    focus: str | None,
+    window: Region,
+    titles: tuple[str, str],
 ) -> Panel:
-    """Return the curves in a corner of the ROC plot."""
-    texts = "; ".join(_point_text(name, points[name]) for name in curves)
-    title, description = {
-        (1.0, 1.0): ("Whole curve", f"ROC curves and the region ({_corner_text(region)}). Operating points: {texts}."),
-        (region.alpha, region.beta): (
-            "Inside the region",
-            f"The same curves, enlarged to the region ({_corner_text(region)}).",
-        ),
-    }.get((window.alpha, window.beta), _AROUND_THE_REGION)
+    """Return the curves in a corner of the ROC plot; ``titles`` are the title and the description."""
     x_axis = Axis("false positive rate", 0.0, window.beta)
     y_axis = Axis("true positive rate", 1.0 - window.alpha, 1.0)
     panel = Panel(
-        title=title,
-        description=description,
+        title=titles[0],
+        description=titles[1],
         x_axis=x_axis,
         y_axis=y_axis,
         region=(region.beta / window.beta, region.alpha / window.alpha),

@@ -1,7 +1,7 @@
 """The report: one HTML file that needs nothing else, and its plots as PNG files. Needs ``tpauc[report]``.
 
-The page loads nothing and can be read without scripts. Its script, ``templates/report.js``, lets readers move the region
-and the threshold. Equal input, seeds and dates give equal bytes.
+The page loads nothing and can be read without scripts. Its script, ``templates/report.js``, lets readers move the
+region and the threshold. Equal input, seeds and dates give equal bytes.
 """
 
 from __future__ import annotations
@@ -214,9 +214,10 @@ def report(
 
 def _call_text(region: Region, options: IntervalOptions) -> str:
     """Return the call that makes such a report, without its data."""
-    given = {"alpha": region.alpha, "beta": region.beta, "confidence": options.confidence}
-    given |= {"n_resamples": options.n_resamples, "intervals": options.method}
-    return f"tpauc.report(y_true, scores, {', '.join(f'{name}={value!r}' for name, value in given.items())})"
+    return (
+        f"tpauc.report(y_true, scores, alpha={region.alpha!r}, beta={region.beta!r}, confidence={options.confidence!r}, "
+        f"n_resamples={options.n_resamples}, intervals={options.method!r})"
+    )
 
 
 def _seed_text(random_state: int | np.random.Generator | None) -> str:
@@ -258,7 +259,7 @@ def _check_date(date: datetime.date | str | None) -> str:
         except (ValueError, OverflowError, OSError) as error:
             raise ValueError(f"SOURCE_DATE_EPOCH must be a number of seconds since 1970, got {epoch!r}") from error
     # pandas' missing date is a date as well.
-    if isinstance(date, datetime.date) and date == date:  # noqa: PLR0124
+    if isinstance(date, datetime.date) and date == date:
         return f"{date.year:04}-{date.month:02}-{date.day:02}"
     if not isinstance(date, str):
         raise TypeError(f"date must be a date or a text such as '2026-01-31', got {brief(date)}")

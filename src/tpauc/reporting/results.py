@@ -21,7 +21,9 @@ from tpauc.reporting.wording import Standing
 
 _LARGE_SAMPLE = "large-sample (DeLong)"
 # Where bands are computed: each place takes milliseconds, and between them the eye needs no more.
-_BAND_GRID = np.array([0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1])
+_BAND_GRID = np.array(
+    [0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
+)
 _BAND_PLACES = 17  # inside the region
 
 
@@ -84,9 +86,7 @@ def _difference(rows: Rows, name: str, other: str, region: Region, options: Inte
     return compare_in_region(rows.positive, *scores, region, options, weight=rows.weight, groups=rows.groups)
 
 
-def standings(
-    models: Sequence[ModelResult], rows: Rows, region: Region, options: IntervalOptions
-) -> list[Standing]:
+def standings(models: Sequence[ModelResult], rows: Rows, region: Region, options: IntervalOptions) -> list[Standing]:
     """Return what the headline needs of every model: above all, whether the lead of the best one is beyond chance."""
     best = max(models, key=lambda model: model.areas.tpauc.estimate)
     nothing_reached = best.areas.tpauc.estimate == 0.0

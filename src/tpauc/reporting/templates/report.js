@@ -705,9 +705,10 @@
     for (const line of handle.querySelectorAll("line")) {
       for (const [key, share] of Object.entries({ x1, y1, x2, y2 })) line.setAttribute(key, `${100 * share}%`);
     }
+    // Knobs sit where the edges of the region leave the axes: there they keep apart even if the region is small.
     const knob = handle.querySelector(".knob");
-    knob.setAttribute("cx", `${50 * (x1 + x2)}%`);
-    knob.setAttribute("cy", `${50 * (y1 + y2)}%`);
+    knob.setAttribute("cx", `${100 * x1}%`);
+    knob.setAttribute("cy", `${100 * y1}%`);
     handle.setAttribute("aria-valuenow", value);
     handle.setAttribute("aria-valuetext", text);
   }
