@@ -1,4 +1,4 @@
-"""How large is a report on many rows, and how far are its areas from the exact ones?
+"""Measure how large a report on many rows is, and how far its areas are from the exact ones.
 
     python benchmarks/report_size.py                                  # 5 models, 1e7 rows, a few minutes, 4 GB
     python benchmarks/report_size.py --rows 1000000 --positives 0.01

@@ -1,10 +1,9 @@
 """The report as a reader sees it: opened from a file in headless Chromium."""
 
-import shutil
-
 import numpy as np
 import pytest
 
+from opened_page import Opened, launched
 from tpauc.metrics.area import auc_score, opauc_score, tpauc_score
 from tpauc.metrics.comparison import compare_tpauc
 from tpauc.metrics.intervals import tpauc_interval
@@ -26,20 +25,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def browser():
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright, which drives chromium, is not installed"
-    )
-    arguments = (
-        "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
-        "--no-first-run"
-    )
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=chromium, args=arguments.split())
-        yield running
-        running.close()
+    yield from launched()
 
 
 @pytest.fixture(scope="module")
@@ -48,25 +34,6 @@ def page_file(tmp_path_factory):
     rows = [{"epoch": e, "loss": 1 / e, "tpauc": 0.5 - 0.4 / e, "auc": 0.9 - 0.3 / e} for e in range(1, 11)]
     out = tmp_path_factory.mktemp("report") / "report.html"
     return report(y, scores, **REGION, **RESAMPLING, out=out, history={NAMES[0]: rows, "other": rows[:5]}, pngs=False)
-
-
-class Opened:
-    """A page with what the browser complained about and what it asked for."""
-
-    def __init__(self, browser, file, width, scheme):
-        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        self.page = self.context.new_page()
-        self.complaints, self.requests = [], []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(file.as_uri())
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.context.close()
 
 
 @pytest.fixture(scope="module", params=[(width, scheme) for width in WIDTHS for scheme in SCHEMES], ids=str)

@@ -1,9 +1,6 @@
 """Panels, plots and the page of a report."""
 
-import base64
-import datetime
 import errno
-import hashlib
 import json
 import os
 import re

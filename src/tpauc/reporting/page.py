@@ -214,10 +214,9 @@ def report(
 
 def _call_text(region: Region, options: IntervalOptions) -> str:
     """Return the call that makes such a report, without its data."""
-    return (
-        f"tpauc.report(y_true, scores, alpha={region.alpha!r}, beta={region.beta!r}, confidence={options.confidence!r}, "
-        f"n_resamples={options.n_resamples}, intervals={options.method!r})"
-    )
+    corner, how = f"alpha={region.alpha}, beta={region.beta}", f"intervals={options.method!r}"
+    level = f"confidence={options.confidence}, n_resamples={options.n_resamples}"
+    return f"tpauc.report(y_true, scores, {corner}, {level}, {how})"
 
 
 def _seed_text(random_state: int | np.random.Generator | None) -> str:

@@ -135,14 +135,14 @@ def reduced(steps: Steps, most: int, region: Region) -> Steps:
     units = [1.0 if side.dtype.kind == "i" else side.sum() / 1e6 for side in (steps.negatives, steps.positives)]
     place = np.log1p(passed / units[0]) - np.log1p(to_come / units[1])
     share = (place - place[0]) / (place[-1] - place[0])
-    new = np.zeros(place.size, dtype=bool)
-    # Many intervals hold a single step or none, so more of them than `most` may be told apart.
-    for factor in (1, 2, 4, 8, 16, 32):
-        interval = (share * (most * factor)).astype(np.int64)
+    # Many intervals hold a single step or none, so there may be more intervals than steps that are wanted.
+    new, n_intervals = np.zeros(place.size, dtype=bool), float(most)
+    for _ in range(60):
+        interval = (share * n_intervals).astype(np.int64)
         finer = np.append(True, interval[1:] != interval[:-1])
-        if np.count_nonzero(finer) > most and factor > 1:
+        if np.count_nonzero(finer) > most:
             break
-        new = finer
+        new, n_intervals = finer, 1.25 * n_intervals
     for cut in _cut_by_borders(passed, to_come, region):
         new[cut : cut + 2] = True
     return _joined(steps, np.flatnonzero(new))

@@ -346,7 +346,7 @@
   // As many digits as a typed number has, no trace of binary fractions: 1 - 0.9 is 0.1.
   const plain = (value) => String(Number(value.toPrecision(12)));
   const scoreText = (value) => (value === null ? "∞" : signed(String(Number(value.toPrecision(4)))));
-  const shareText = (value) => `${plain(Number((100 * value).toFixed(3)))} %`;
+  const shareText = (value) => `${plain(Number((100 * value).toFixed(3)))}\u00a0%`;
   const count = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 1 });
   const perThousand = (value) => (value >= 99.95 ? value.toFixed(0) : value.toFixed(value >= 9.995 ? 1 : 2));
 
@@ -658,6 +658,8 @@
     node.addEventListener("pointermove", (event) => {
       if (node.hasPointerCapture(event.pointerId)) follow(event);
     });
+    // Browsers ignore `touch-action` on parts of an SVG image, and would scroll the page instead.
+    node.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
   }
 
   // Small shares need small steps: below 2 % a tenth of a percent, else a percent.
@@ -795,7 +797,7 @@
     plot.addEventListener("pointerleave", hideTip);
     plot.addEventListener("click", (event) => {
       if (event.target.closest(".handle, .corner") !== null) return;
-      showTip(panel, event); // a finger points only when it taps
+      if (pointed === null) showTip(panel, event); // a finger points only when it taps
       if (pointed === null) return;
       state.model = pointed.number;
       setThreshold(pointed.score);
