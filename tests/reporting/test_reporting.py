@@ -1,8 +1,13 @@
 """Panels, plots and the page of a report."""
 
+import base64
+import datetime
 import errno
+import hashlib
+import html
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -325,6 +330,84 @@ def test_page_needs_nothing_else(tmp_path):
     assert re.findall(r"https?:(?!//www\.w3\.org/2000/svg)|url\(|@import|fetch\(|import\(|XMLHttp|eval\(", text) == []
     assert re.findall(r"<[^>]*\son\w+=", text.split("<script")[0]) == []  # the policy would not run them
     assert len(page.ids) == len(set(page.ids))
+
+
+def test_the_policy_names_the_hash_of_the_script_and_forbids_all_else(tmp_path):
+    text = write(tmp_path)
+    script = Page(text).scripts[1]
+    code = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    rules = dict(rule.strip().split(" ", 1) for rule in html.unescape(policy).split(";"))
+    assert rules["script-src"] == f"'sha256-{code}'"
+    assert rules["default-src"] == rules["connect-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+
+
+def test_the_page_says_how_it_was_made(tmp_path, monkeypatch):
+    def told(**options):
+        return " ".join(" ".join(Page(write(tmp_path, **options)).texts).split())
+
+    y, _ = two_models()
+    n = np.count_nonzero(y)
+    text = told(date="2026-01-31", command="make the report", random_state=7)
+    assert f"Rows {y.size}: {n} positives and {y.size - n} negatives Prevalence {100 * n / y.size:.4g} % " in text
+    assert "Date 2026-01-31 Command make the report Seed 7 Versions tpauc " in text
+    assert f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy " in text
+    assert "Date 2026-02-01 Command tpauc.report(y_true, scores, alpha=0.3, " in told(date=datetime.date(2026, 2, 1))
+    assert f"Date {datetime.datetime.now(datetime.UTC):%Y-%m-%d}" in told()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert "Date 1970-01-02" in told()
+    assert "Date 2026-01-31" in told(date="2026-01-31")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    with pytest.raises(ValueError, match="SOURCE_DATE_EPOCH must be a number of seconds since 1970, got 'soon'"):
+        told()
+
+
+def test_weights_count_as_repeated_rows_do(tmp_path):
+    y, scores = two_models()
+    times = np.random.default_rng(5).integers(0, 3, y.size)
+    repeated = {name: np.repeat(values, times) for name, values in scores.items()}
+    options = {"intervals": "delong"}
+    first = Page(write(tmp_path, sample_weight=times, **options))
+    second = Page(write(tmp_path, y_true=np.repeat(y, times), scores=repeated, **options))
+    assert first.tables["models"] == second.tables["models"]
+    assert first.tables["thresholds"] == second.tables["thresholds"]
+    curves, others = (json.loads(found.scripts[0])["models"] for found in (first, second))
+    assert [model["steps"] for model in curves] == [model["steps"] for model in others]
+    assert [model["band"] for model in curves] == [model["band"] for model in others]
+
+
+def test_other_weights_are_taken_everywhere(tmp_path):
+    y, scores = two_models()
+    weight = np.random.default_rng(5).gamma(1.0, size=y.size)
+    found = Page(write(tmp_path, sample_weight=weight))
+    for row, s in zip(found.tables["models"][1:], scores.values(), strict=True):
+        assert float(row["TPAUC"]) == pytest.approx(tpauc_score(y, s, **REGION, sample_weight=weight), abs=1e-12)
+    for row, s in zip(found.tables["thresholds"][1:], scores.values(), strict=True):
+        point = operating_point(y, s, **REGION, sample_weight=weight)
+        assert float(row["TPR"]) == point.tpr
+    assert all(model["band"] is None for model in json.loads(found.scripts[0])["models"])
+
+
+def test_the_headline_declares_no_winner_by_chance(tmp_path):
+    y, scores = two_models()
+    close = scores["better"] + 0.01 * np.random.default_rng(6).normal(size=y.size)
+    text = " ".join(write(tmp_path, scores={"one": scores["better"], "other": close}).split())
+    assert 'class="headline">No clear winner.' in text
+    text = " ".join(write(tmp_path).split())
+    assert 'class="headline">better has the highest TPAUC' in text
+    text = " ".join(write(tmp_path, scores={"one": scores["better"], "same": scores["better"] * 2.0}).split())
+    assert 'class="headline">one and same rank all rows alike' in text
+
+
+def test_a_tpauc_of_0_is_explained(tmp_path):
+    y, scores = two_models()
+    text = " ".join(write(tmp_path, scores={"reversed": -scores["better"]}).split())
+    assert 'class="headline">reversed does not reach the region: TPAUC is 0.' in text
+    most = operating_point(y, -scores["better"], **REGION)
+    fewest = operating_point(y, -scores["better"], **REGION, rule="min_fpr")
+    assert f"catches {100 * most.tpr:.1f}% of the positives" in text
+    assert f"false alarms on {100 * fewest.fpr:.1f}% of the negatives" in text
+    assert "<figcaption>Around the region</figcaption>" in text
 
 
 def test_user_text_is_escaped_everywhere(tmp_path):

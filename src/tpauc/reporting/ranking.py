@@ -136,7 +136,7 @@ def reduced(steps: Steps, most: int, region: Region) -> Steps:
     place = np.log1p(passed / units[0]) - np.log1p(to_come / units[1])
     share = (place - place[0]) / (place[-1] - place[0])
     # Many intervals hold a single step or none, so there may be more intervals than steps that are wanted.
-    new, n_intervals = np.zeros(place.size, dtype=bool), float(most)
+    new, n_intervals = np.arange(place.size) == 0, 0.75 * most
     for _ in range(60):
         interval = (share * n_intervals).astype(np.int64)
         finer = np.append(True, interval[1:] != interval[:-1])

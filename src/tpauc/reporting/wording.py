@@ -112,7 +112,7 @@ def headline(models: Sequence[Standing], twins: Sequence[Sequence[str]], region:
     """Return the headline, and the sentences that follow it; ``twins`` are groups of models that rank alike."""
     best = max(models, key=lambda model: model.tpauc)
     sentences = _nothing_reached(models, region) if best.tpauc == 0.0 else _leader(models, best, twins, level)
-    if twins and len(twins[0]) < len(models):
+    if twins and (best.tpauc == 0.0 or len(twins[0]) < len(models)):
         same = "; ".join(listed(names) for names in twins)
         sentences.append(f"{same} rank all rows alike, so their areas and curves are the same.")
     return sentences
