@@ -7,7 +7,10 @@
 | `panels` | what a plot is made of, without a drawing library |
 | `figures` | the panels of a report |
 | `plots` | panels drawn by matplotlib |
-| `results` | the numbers of a report: areas, thresholds, comparisons, bands |
+| `displays` | `ROCRegionDisplay`: curves and their region on given axes |
+| `region_artists` | what a display consists of |
+| `fitted_scores` | scores of fitted classifiers |
+| `findings` | the numbers of a report: areas, thresholds, comparisons, bands |
 | `wording` | its title, its headline, and what explains a TPAUC of 0 |
 | `embedding` | what the script of the page computes with, as JSON |
 | `rendering` | the page as HTML, with its content-security policy |
@@ -16,7 +19,8 @@
 The room is called ``reporting`` because a package ``tpauc.report`` would hide the public function ``tpauc.report``.
 """
 
+from tpauc.reporting.displays import ROCRegionDisplay
 from tpauc.reporting.page import report
 from tpauc.reporting.plots import plot_roc, plot_scores, plot_training
 
-__all__ = ["plot_roc", "plot_scores", "plot_training", "report"]
+__all__ = ["ROCRegionDisplay", "plot_roc", "plot_scores", "plot_training", "report"]

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from tpauc.metrics.bands import ROCBand
 from tpauc.metrics.operating_points import OperatingPoint
 from tpauc.region import Region
+from tpauc.reporting.findings import ModelResult, Rows
 from tpauc.reporting.panels import Panel
 from tpauc.reporting.ranking import (
     ScoreSteps,
@@ -23,7 +24,6 @@ from tpauc.reporting.ranking import (
     reduced,
     score_steps,
 )
-from tpauc.reporting.results import ModelResult, Rows
 
 # A step of counts takes about five letters, one of weights 32, a threshold about thirty.
 _MOST_STEPS = {True: 400_000, False: 60_000}

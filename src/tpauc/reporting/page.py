@@ -32,10 +32,10 @@ from tpauc.reporting.figures import (
     score_panel,
     training_panels,
 )
+from tpauc.reporting.findings import Rows, bands, how_made, measured, standings
 from tpauc.reporting.panels import look_of
 from tpauc.reporting.plots import draw, png_bytes
 from tpauc.reporting.rendering import rendered
-from tpauc.reporting.results import Rows, bands, how_made, measured, standings
 from tpauc.reporting.wording import alike, headline, stakeholder_title
 
 _PNG_COLUMNS = {"roc": 2, "scores": 2, "training": 3}
