@@ -25,8 +25,8 @@ from tpauc.reporting.ranking import (
     score_steps,
 )
 
-# A step of counts takes about five letters, one of weights 32, a threshold about thirty.
-_MOST_STEPS = {True: 400_000, False: 60_000}
+# A step of counts takes about six letters, one of weights 32, a threshold about forty.
+_MOST_STEPS = {True: 300_000, False: 50_000}
 _MOST_THRESHOLDS = 1500  # per model, with fewer models than ten
 _FEWEST = 200  # steps and thresholds of a model, however many models there are
 

@@ -111,7 +111,7 @@ def report(
 
     Notes
     -----
-    The page holds each ranking in counts, so areas in other regions are exact too, up to about 400,000 changes between
+    The page holds each ranking in counts, so areas in other regions are exact too, up to about 300,000 changes between
     the classes along all curves together. Of longer curves the area in the report's own region stays exact; for other
     regions the page shows the bound of its error. It stays below 3 MB (`benchmarks/report_size.py`).
 

@@ -383,12 +383,24 @@
     return width > 0 ? values[low] + ((values[high] - values[low]) * (at - keys[low])) / width : values[high];
   }
 
+  // The place of the first of rising values that is at least as large as a limit.
+  function firstAtLeast(values, limit) {
+    let low = 0;
+    let high = values.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (values[middle] >= limit) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
   // The part of a curve in the corner of the given height and width, as shares of it: [[x, y], ...].
   function inCorner({ fpr, tpr }, height, width) {
     const lowest = 1 - height;
     const points = [];
     const add = (x, y) => points.push([clamp(x / width, 0, 1), clamp((y - lowest) / height, 0, 1)]);
-    let first = tpr.findIndex((value) => value >= lowest);
+    let first = firstAtLeast(tpr, lowest);
     if (first > 0) {
       const [a, b] = [tpr[first - 1], tpr[first]];
       const entry = fpr[first - 1] + ((fpr[first] - fpr[first - 1]) * (lowest - a)) / (b - a);
@@ -491,7 +503,7 @@
     if (chance.length > 0) curves.append(linePath(chance, "faint", [3, 3], 1, ""));
     const marks = [];
     for (const model of shownModels()) {
-      const points = inCorner(model.curve, height, width);
+      const points = height === 1 && width === 1 ? model.whole : inCorner(model.curve, height, width);
       if (points.length > 0) curves.append(linePath(points, model.colour, model.dash, 2, model.name));
       const { point } = model;
       const text = `${model.name}: FPR ${four(point.fpr)}, TPR ${four(point.tpr)}`;
@@ -1098,6 +1110,8 @@
     });
   }
 
+  // The whole curve never changes; long ones take longest to thin out.
+  for (const model of models) model.whole = inCorner(model.curve, 1, 1);
   document.documentElement.classList.add("js");
   readAddress();
   makeRegionHandles();
