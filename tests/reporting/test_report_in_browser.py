@@ -147,7 +147,7 @@ def test_scores_and_training_are_drawn(opened):
 def test_a_reader_who_does_not_see_is_told(opened):
     snapshot = opened.page.locator("main").aria_snapshot()
     for expected in (
-        'heading "3 models: at least 70\N{NO-BREAK SPACE}% caught, at most 30\N{NO-BREAK SPACE}% false alarms"',
+        'heading "3 models: at least 70 % caught, at most 30 % false alarms"',
         'heading "Results"',
         'heading "ROC curve and region"',
         'table "Areas with their',
