@@ -1,5 +1,6 @@
 """The command line as a whole: what it prints, where, and with which exit code."""
 
+import html
 import json
 import os
 import re
@@ -264,7 +265,9 @@ def test_a_report_on_a_file_is_written_beside_it_once(scores, tmp_path):
     result = run(*arguments, "--json")
     page = tmp_path / "the scores-report.html"
     assert json.loads(result.stdout) == {"report": str(page)}
-    assert "rival" in page.read_text(encoding="utf-8")
+    text = " ".join(html.unescape(page.read_text(encoding="utf-8")).split())
+    assert "<h1>Catching ill: rival, at least " in text
+    assert f"<code>tpauc report '{copy}' --label ill --score rival --positive yes --alpha " in text
     before = page.stat().st_mtime_ns
     refused = run(*arguments)
     assert refused.exit_code == 2
