@@ -52,7 +52,7 @@ dist: .venv/installed
 # A story in a minute: a table, three models, a threshold, a report in demo/. Its environment has neither torch nor the
 # tools for tests.
 .venv-demo/installed: pyproject.toml constraints.txt
-	@echo "Setting up .venv-demo, once: scikit-learn, LightGBM, pandas and matplotlib, about 200 MB to fetch. pip says what it does:"
+	@echo "Setting up .venv-demo, once: scikit-learn, LightGBM, pandas and matplotlib, about 150 MB to fetch. pip says what it does:"
 	$(PYTHON) -m venv .venv-demo
 	.venv-demo/bin/pip install --disable-pip-version-check -c constraints.txt -e '.[cli,lightgbm]'
 	touch $@
