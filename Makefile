@@ -32,7 +32,7 @@ unit: .venv/installed
 	.venv-oldest/bin/pip install --quiet $(TORCH)
 	$(PYTHON) tests/floors.py > .venv-oldest/constraints.txt
 	.venv-oldest/bin/pip install --quiet -c .venv-oldest/constraints.txt -e '.[all]' \
-		hypothesis polars pytest pytest-timeout pytest-xdist
+		hypothesis polars pytest pytest-timeout pytest-xdist xgboost-cpu
 	touch $@
 
 OLDEST := tests/cli tests/classifiers tests/frames tests/metrics tests/reporting tests/paper/theory \

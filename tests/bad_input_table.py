@@ -108,6 +108,7 @@ _ANY_SCALE = {"sample_weight": {"array with 1e308": AS_IS}}  # areas depend on t
 
 
 REGION = {"alpha": 0.5, "beta": 0.5}
+RECTANGLE = {"region": tpauc.Region(0.5, 0.5, min_beta=0.2)}
 FEW = {"n_resamples": 40, "random_state": 0}
 THREE_TENTHS = MEANING["share"]
 
@@ -136,7 +137,7 @@ METRICS = [
     Row("tpauc_score", {"y_true": Y_TRUE, "y_score": SCORES, **REGION}, meaning=_ANY_SCALE),
     Row(
         "partial_auc_score",
-        {"y_true": Y_TRUE, "y_score": SCORES, "region": tpauc.Region(0.5, 0.5, min_beta=0.2)},
+        {"y_true": Y_TRUE, "y_score": SCORES, **RECTANGLE},
         meaning=_ANY_SCALE,
     ),
     Row("tpr_dependent_opauc", {"y_true": Y_TRUE, "y_score": SCORES, **REGION}, meaning=_ANY_SCALE),
@@ -147,6 +148,7 @@ METRICS = [
         meaning={"fpr": {"array of one": AS_IS}, "random_state": {"None": AS_IS}},
     ),
     Row("compare_tpauc", {"y_true": Y_TRUE, "score_a": SCORES, "score_b": SCORES[::-1], **REGION, **FEW}),
+    Row("compare_partial_auc", {"y_true": Y_TRUE, "score_a": SCORES, "score_b": SCORES[::-1], **RECTANGLE, **FEW}),
     Row(
         "net_benefit",
         {"y_true": Y_TRUE, "y_score": PROBABILITIES},
@@ -156,6 +158,7 @@ METRICS = [
         },
     ),
     _metric("tpauc_interval", **REGION, **FEW),
+    _metric("partial_auc_interval", **RECTANGLE, **FEW),
     _metric("operating_point", **REGION),
     Row(
         "evaluate_threshold",
@@ -631,6 +634,7 @@ def _histogram() -> frames.Histogram:
 FRAMES = [
     Row("frames.auc_score", _COLUMNS, meaning=_TABLES),
     Row("frames.opauc_score", {**_COLUMNS, "beta": 0.5}, kinds={"min_fpr": "share"}, meaning=_TABLES),
+    Row("frames.partial_auc_score", {**_COLUMNS, "region": tpauc.Region(0.5, 0.5, min_beta=0.1)}, meaning=_TABLES),
     Row("frames.tpauc_score", {**_COLUMNS, **REGION}, meaning=_TABLES),
     Row(
         "frames.evaluate",

@@ -113,16 +113,12 @@ class Pairs:
         )
 
 
-def hard_selection(counts: Counts, region: Region, *, beyond: float = 0.0) -> Selection:
-    """Return the hard examples of a region, without the share ``beyond`` of highest negatives."""
-    n_positive, n_negative = int(counts.positives.sum()), int(counts.negatives.sum())
-    k_positive, k_negative = region.hard_positives(n_positive), region.hard_negatives(n_negative)
-    first = hard_mass(n_negative, beyond)
-    if first == k_negative:
-        raise ValueError(
-            f"no negative lies between min_fpr={beyond} and beta={region.beta}: there are only {n_negative} negatives"
-        )
-    return Selection(Numbers(0, k_positive), Numbers(n_negative - k_negative, n_negative - first))
+def hard_selection(counts: Counts, region: Region) -> Selection:
+    """Return the examples in a region."""
+    n_negative = int(counts.negatives.sum())
+    first, last = region.ranks_of_negatives(n_negative)
+    positives = region.ranks_of_positives(int(counts.positives.sum()))
+    return Selection(Numbers(*positives), Numbers(n_negative - last, n_negative - first))
 
 
 def check_classes(counted: Counted, label: str, names: dict[Key, str]) -> None:

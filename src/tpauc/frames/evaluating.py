@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tpauc._validation import (
+    brief,
     check_count,
     check_flag,
     check_number,
@@ -90,9 +91,51 @@ def tpauc_score(
     0.25
     """
     region = Region(alpha, beta)
+    return partial_auc_score(
+        table, label=label, score=score, region=region, pos_label=pos_label, normalize=normalize, ties=ties
+    )
+
+
+def partial_auc_score(
+    table: Any,
+    *,
+    label: str,
+    score: str,
+    region: Region,
+    pos_label: Any = None,
+    normalize: bool = True,
+    ties: str = "half",
+) -> float:
+    """Area inside any rectangle of the ROC plot, as :func:`tpauc.partial_auc_score` of arrays.
+
+    Parameters
+    ----------
+    table, label, score, pos_label, normalize, ties
+        As in :func:`tpauc_score`.
+    region : tpauc.Region
+        The rectangle.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from tpauc import Region
+    >>> y = [1, 1, 1, 1, 0, 0, 0, 0]
+    >>> table = pyarrow.table({"y": y, "model": [0.9, 0.8, 0.6, 0.3, 0.7, 0.4, 0.2, 0.1]})
+    >>> partial_auc_score(table, label="y", score="model", region=Region(alpha=1, beta=0.5, min_alpha=0.5))
+    1.0
+    """
+    if not isinstance(region, Region):
+        raise TypeError(f"region must be a tpauc.Region, got {brief(region)}")
     check_flag(normalize, "normalize")
     tie = tie_credit(ties)
-    value = _area(table, label, score, pos_label, region, 0.0, tie)
+    counted = count(columns_of(table, label, [score], pos_label))
+    check_classes(counted, label, {(): ""})
+    selections = {(): hard_selection(counted.series[()], region)}
+    value = add_up_pairs(counted, selections, powers=False)[()].sums.estimate(tie)
     return value if normalize else value * region.area
 
 
@@ -119,10 +162,10 @@ def opauc_score(
     upper, lower = check_share(beta, "beta"), check_number(min_fpr, "min_fpr")
     if not 0.0 <= lower < upper:
         raise ValueError(f"min_fpr must be in [0, beta) = [0, {upper}), got {min_fpr!r}")
-    check_flag(normalize, "normalize")
-    tie = tie_credit(ties)
-    value = _area(table, label, score, pos_label, Region(1.0, upper), lower, tie)
-    return value if normalize else value * (upper - lower)
+    region = Region(1.0, upper, min_beta=lower)
+    return partial_auc_score(
+        table, label=label, score=score, region=region, pos_label=pos_label, normalize=normalize, ties=ties
+    )
 
 
 def auc_score(table: Any, *, label: str, score: str, pos_label: Any = None, ties: str = "half") -> float:
@@ -190,7 +233,7 @@ def evaluate(
         raise ValueError("tolerance cannot be combined with groups: a variance by cluster needs all passes")
     error = None if tolerance is None else check_positive(tolerance, "tolerance")
     columns = columns_of(table, label, _names(score, "score"), pos_label, _names(by, "by"), groups)
-    counted = count(columns)
+    counted = count(columns) if error is None else count(columns, BINS)
     names = {key: _series_name(columns, key) for key in counted.series}
     check_classes(counted, label, names)
     keys = _ordered(counted)
@@ -222,14 +265,6 @@ def histogram(table: Any, *, label: str, score: str, pos_label: Any = None, bins
 
 
 # ----------------------------------------------------------------------------------------------------------- one series
-
-
-def _area(table: Any, label: str, score: str, pos_label: Any, region: Region, min_fpr: float, tie: float) -> float:
-    columns = columns_of(table, label, [score], pos_label)
-    counted = count(columns)
-    check_classes(counted, label, {(): ""})
-    selections = {(): hard_selection(counted.series[()], region, beyond=min_fpr)}
-    return add_up_pairs(counted, selections, powers=False)[()].sums.estimate(tie)
 
 
 def _exact(

@@ -137,13 +137,19 @@ def partial_auc_score(
     >>> partial_auc_score(y, score, region=Region(alpha=1, beta=0.5, min_alpha=0.5))  # the lower left: TPR <= 0.5
     1.0
     """
-    if not isinstance(region, Region):
-        raise TypeError(f"region must be a tpauc.Region, got {brief(region)}")
+    check_region(region)
     check_flag(normalize, "normalize")
     tie = tie_credit(ties)
     positive, scores, weight = _checked(y_true, y_score, sample_weight, pos_label)
     value = area_in_region(positive, scores, region, tie=tie, weight=weight)
     return value if normalize else value * region.area
+
+
+def check_region(region: Region) -> Region:
+    """Raise if a user gave anything but a region."""
+    if not isinstance(region, Region):
+        raise TypeError(f"region must be a tpauc.Region, got {brief(region)}")
+    return region
 
 
 def area_in_region(
