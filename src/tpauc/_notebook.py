@@ -45,7 +45,9 @@ def html_table(
 def _row(tag: str, cells: Sequence[str]) -> str:
     first = f'<th scope="row" style="{_TEXT}">' if tag == "td" else f'<th scope="col" style="{_TEXT}">'
     style = f'<{tag} style="{_NUMBER}">' if tag == "td" else f'<th scope="col" style="{_NUMBER}">'
-    shown = [f"{style if number else first}{escape(cell)}</{tag if number else 'th'}>" for number, cell in enumerate(cells)]
+    shown = [
+        f"{style if number else first}{escape(cell)}</{tag if number else 'th'}>" for number, cell in enumerate(cells)
+    ]
     return f"<tr>{''.join(shown)}</tr>"
 
 

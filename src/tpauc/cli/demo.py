@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from tpauc._validation import BoolArray, FloatArray, import_extra
@@ -118,15 +119,15 @@ def _lightgbm(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], FloatArray]
     from lightgbm import LGBMClassifier
 
     # Threads and silence change neither the model nor its scores.
-    model = LGBMClassifier(n_jobs=1, verbose=-1, random_state=SEED).fit(X, y)
-    return lambda rows: model.predict_proba(rows, raw_score=True)  # type: ignore[no-any-return]
+    model: Any = LGBMClassifier(n_jobs=1, verbose=-1, random_state=SEED).fit(X, y)
+    return lambda rows: np.asarray(model.predict_proba(rows, raw_score=True))
 
 
 def _ours(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], FloatArray]:
     from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 
     model = TPAUCClassifier("auto-fast", alpha=REGION.alpha, beta=REGION.beta, random_state=SEED).fit(X, y)
-    return model.decision_function  # type: ignore[no-any-return]
+    return model.decision_function
 
 
 # ------------------------------------------------------------------------------------------------------------- figures
