@@ -40,10 +40,13 @@ OLDEST := tests/cli tests/classifiers tests/frames tests/metrics tests/reporting
 test-oldest: .venv-oldest/installed
 	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 $(OLDEST) -W ignore::pytest.PytestRemovedIn10Warning
 
-# Wheel and sdist, the wheel made from the sdist; then the wheel without extras in an environment of its own.
+# Wheel and sdist, the wheel made from the sdist; both checked, a smoke test inside the unpacked sdist; then the wheel
+# without extras in an environment of its own.
 dist: .venv/installed
 	rm -rf dist .venv-dist
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tests/released.py dist
 	$(PYTHON) -m venv .venv-dist
 	.venv-dist/bin/pip install --quiet -c constraints.txt dist/*.whl
 	.venv-dist/bin/python -W error tests/installed.py
