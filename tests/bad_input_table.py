@@ -134,7 +134,11 @@ METRICS = [
         kinds={"min_fpr": "share"},
         meaning=_ANY_SCALE,
     ),
-    Row("tpauc_score", {"y_true": Y_TRUE, "y_score": SCORES, **REGION}, meaning=_ANY_SCALE),
+    Row(
+        "tpauc_score",
+        {"y_true": Y_TRUE, "y_score": SCORES, **REGION},
+        meaning=_ANY_SCALE | {"average": {"None": AS_IS}},
+    ),
     Row(
         "partial_auc_score",
         {"y_true": Y_TRUE, "y_score": SCORES, **RECTANGLE},
@@ -186,7 +190,7 @@ METRICS = [
         meaning={"by": {"array of objects": AS_IS, "array of records": AS_IS}},
     ),
     Row("two_way_partial_auc", {"scores": LOGITS, "labels": LABELS, **REGION}),
-    Row("TwoWayPartialAUC", REGION),
+    Row("TwoWayPartialAUC", REGION, meaning={"average": {"None": AS_IS}}),
 ]
 
 
