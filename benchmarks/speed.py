@@ -3,7 +3,7 @@
     python benchmarks/speed.py               everything, a few minutes; one comparison needs about 8 GB
     python benchmarks/speed.py --skip-large  without that one
     python benchmarks/speed.py --quick       small sizes, nothing written: does it run?
-    python benchmarks/speed.py --only tpauc_score    one subject; its rows in the CSV file are replaced
+    python benchmarks/speed.py --subject tpauc_score    one subject; its rows in the CSV file are replaced
 
 `make bench-speed` installs the peers and runs it. What each comparison must reach stands in ``REQUIRED`` alone.
 """
@@ -19,7 +19,7 @@ import argparse
 import sys
 import tracemalloc
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,9 @@ from record import (
 )
 from timing import Step, alternating_best, extra_memory, once
 from tpauc import tpauc_score
+from tpauc.losses.cvar import CVaRTPAUCLoss
+from tpauc.losses.instancewise import InstanceWiseTPAUCLoss
+from tpauc.losses.kl import KLTPAUCLoss
 from tpauc.losses.minimax import MinimaxTPAUCLoss
 from tpauc.losses.tpauc_loss import TPAUCLoss
 from tpauc.losses.weighting import Exponential, Polynomial, Weighting
@@ -54,6 +57,9 @@ from tpauc.samplers import StratifiedBatchSampler
 CROSS_ENTROPY = "BCEWithLogitsLoss"
 PAIR_MATRIX = "XCurve pair matrix"
 KL = "LibAUC KL"
+SAME_KL = "LibAUC KL, same objective"
+CVAR = "LibAUC CVaR"
+UNBIASED = "XCurve unbiased"
 MINIMAX = "XCurve minimax"
 LIBAUC_METRIC = "LibAUC TPAUC"
 XCURVE_METRIC = "XCurve TPAUC"
@@ -69,6 +75,12 @@ REQUIRED: dict[tuple[str, int], Requirement] = {
     (PAIR_MATRIX, 8_192): at_least(20),
     (PAIR_MATRIX, 65_536): at_least(1_000),
     (KL, 8_192): at_least(50),
+    (SAME_KL, 128): at_least(1),
+    (SAME_KL, 8_192): at_least(10),
+    (CVAR, 128): at_least(1),
+    (CVAR, 8_192): at_least(10),
+    (UNBIASED, 128): at_least(1),
+    (UNBIASED, 8_192): at_least(10),
     (MINIMAX, 128): at_least(3),
     (LIBAUC_METRIC, 10_000): at_least(5),
     (LIBAUC_METRIC, 1_000_000): at_least(5),
@@ -148,6 +160,26 @@ def against_pair_matrix(size: int, skip_large: bool) -> Measurement:
 def against_kl(size: int) -> Measurement:
     peer = peers.libauc_kl(size)
     ours, other = forward_backward(TPAUCLoss(Polynomial(4.0)), size), forward_backward(peer.run, size)
+    return Measurement(alternating_best(ours, other), memory_of(ours, other, size), peer.note)
+
+
+def against_same_kl(size: int) -> Measurement:
+    peer = peers.libauc_kl(size)
+    ours, other = forward_backward(KLTPAUCLoss(1.0, 1.0), size), forward_backward(peer.run, size)
+    return Measurement(alternating_best(ours, other), memory_of(ours, other, size))
+
+
+def against_cvar(size: int) -> Measurement:
+    peer = peers.libauc_cvar(size)
+    ours, other = forward_backward(CVaRTPAUCLoss(0.3, 0.3), size), forward_backward(peer.run, size)
+    return Measurement(alternating_best(ours, other), memory_of(ours, other, size))
+
+
+def against_unbiased(size: int) -> Measurement:
+    peer = peers.xcurve_unbiased()
+    loss = InstanceWiseTPAUCLoss(0.3, 0.3)
+    ours = forward_backward(loss, size, *loss.parameters())
+    other = forward_backward(peer.run, size, *peer.parameters)
     return Measurement(alternating_best(ours, other), memory_of(ours, other, size), peer.note)
 
 
@@ -244,15 +276,20 @@ def free_memory() -> float:
     return next((float(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")), float("inf"))
 
 
-def comparisons(*, quick: bool, skip_large: bool, only: str = "") -> Iterator[Row]:
-    """Make every comparison whose subject starts with ``only``, at the sizes that ``REQUIRED`` lists or a small one."""
-    return (make() for what, make in _all_comparisons(quick, skip_large) if what.startswith(only))
+def comparisons(*, quick: bool, skip_large: bool, only: Sequence[str] = (), subject: str = "") -> Iterator[Row]:
+    """Make every comparison at the sizes that ``REQUIRED`` lists, or at a small one.
+
+    With ``only``, of these peers; with ``subject``, of what starts with it.
+    """
+    return (make() for what, make in _all_comparisons(quick, skip_large, only) if what.startswith(subject))
 
 
-def _all_comparisons(quick: bool, skip_large: bool) -> Iterator[tuple[str, Callable[[], Row]]]:
+def _all_comparisons(quick: bool, skip_large: bool, only: Sequence[str]) -> Iterator[tuple[str, Callable[[], Row]]]:
     """Yield the subject of each comparison and what makes it."""
 
     def sizes(other: str, *, small: int) -> list[int]:
+        if only and other not in only:
+            return []
         return [small] if quick else [size for name, size in REQUIRED if name == other]
 
     def row(
@@ -268,6 +305,12 @@ def _all_comparisons(quick: bool, skip_large: bool) -> Iterator[tuple[str, Calla
         yield row("TPAUCLoss Polynomial", PAIR_MATRIX, size, against_pair_matrix, size, skip_large)
     for size in sizes(KL, small=500):
         yield row("TPAUCLoss Polynomial", KL, size, against_kl, size)
+    for size in sizes(SAME_KL, small=128):
+        yield row("KLTPAUCLoss", SAME_KL, size, against_same_kl, size)
+    for size in sizes(CVAR, small=128):
+        yield row("CVaRTPAUCLoss", CVAR, size, against_cvar, size)
+    for size in sizes(UNBIASED, small=128):
+        yield row("InstanceWiseTPAUCLoss", UNBIASED, size, against_unbiased, size)
     for size in sizes(MINIMAX, small=128):
         yield row("MinimaxTPAUCLoss Polynomial", MINIMAX, size, against_minimax, size)
     for size in sizes(SKLEARN_METRIC, small=1_000):
@@ -290,21 +333,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Time tpauc side by side with its peers, on one thread.")
     parser.add_argument("--quick", action="store_true", help="small sizes, nothing written")
     parser.add_argument("--skip-large", action="store_true", help="leave out the comparison that needs about 8 GB")
-    parser.add_argument("--only", default="", help="the subjects that start with this, such as tpauc_score")
+    parser.add_argument("--only", nargs="+", default=[], metavar="PEER", help="these peers alone, nothing written")
+    parser.add_argument("--subject", default="", help="what starts with this alone, such as tpauc_score")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the CSV file")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     rows = []
     print_header()
-    for row in comparisons(quick=options.quick, skip_large=options.skip_large, only=options.only):
+    chosen = {"only": options.only, "subject": options.subject}
+    for row in comparisons(quick=options.quick, skip_large=options.skip_large, **chosen):
         print_row(row)
         rows.append(row)
     missed = [row for row in rows if row.reached == "no"]
     reached = sum(row.reached == "yes" for row in rows)
     print(f"\n{reached} requirements reached, {len(missed)} missed, {len(rows)} comparisons")
-    if options.quick:
+    if options.quick or options.only:
         return 0
-    print(f"written to {os.path.relpath(write_csv(rows, options.output, only=options.only))}")
+    print(f"written to {os.path.relpath(write_csv(rows, options.output, only=options.subject))}")
     return 1 if missed else 0
 
 

@@ -146,7 +146,7 @@ for name in tpauc.__all__:
         print(name, "works")
 """
 WORKS = {"Region", "auc_score", "opauc_score", "tpauc_score", "tpr_dependent_opauc"}
-WORKS |= {"compare_tpauc", "operating_point", "tpauc_interval"}
+WORKS |= {"compare_partial_auc", "compare_tpauc", "operating_point", "partial_auc_interval", "tpauc_interval"}
 WORKS |= {"DecisionCurve", "OperatingPoint", "evaluate_threshold", "net_benefit"}
 
 
