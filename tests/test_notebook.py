@@ -9,6 +9,7 @@ from sklearn.datasets import make_classification
 
 import tpauc
 from tpauc._notebook import html_table
+from tpauc.metrics.intervals import Interval
 
 REGION = {"alpha": 0.5, "beta": 0.5}
 RNG = np.random.default_rng(0)
@@ -71,6 +72,18 @@ def test_the_tables_hold_the_figures():
     assert shown_text(plan._repr_html_()).endswith(repr(plan))
     found = RESULTS["advice"]()
     assert found.verdict in shown_text(found._repr_html_())
+
+
+def test_a_printed_interval_is_a_line_and_its_caution():
+    interval = RESULTS["interval"]()
+    assert str(interval) == (
+        f"{interval.estimate:.4f} in {interval.low:.4f} to {interval.high:.4f} "
+        f"(30 hard positives, 70 hard negatives; {interval.method})"
+    )
+    few = RESULTS["interval of few"]()
+    assert str(few).splitlines()[1:] == [f"  {few.caution}"]
+    rate = Interval(0.5, 0.25, 0.75, "clopper-pearson")
+    assert str(rate) == "0.5000 in 0.2500 to 0.7500 (clopper-pearson)"
 
 
 def test_a_comparison_says_whether_a_difference_is_shown():

@@ -97,6 +97,12 @@ class Interval:
         caution = f", caution={self.caution!r}" if self.caution else ""
         return f"Interval(estimate={self.estimate!r}, low={self.low!r}, high={self.high!r}{caution})"
 
+    def __str__(self) -> str:
+        hard = f"{self.hard_positives:,} hard positives, {self.hard_negatives:,} hard negatives; "
+        counted = hard if self.hard_positives else ""  # a rate has none
+        line = f"{self.estimate:.4f} in {limits_text(self.low, self.high)} ({counted}{self.method})"
+        return f"{line}\n  {self.caution}" if self.caution else line
+
     def _repr_html_(self) -> str:
         rows = [["estimate", f"{self.estimate:.4f}"], ["interval", limits_text(self.low, self.high)]]
         if self.hard_positives:
