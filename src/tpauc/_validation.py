@@ -460,8 +460,8 @@ def check_logits_and_labels(
 
 def check_logit_matrix(
     logits: torch.Tensor, labels: torch.Tensor, *, logits_name: str = "logits"
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return logits, labels as 0.0 and 1.0, and which labels are known (not NaN), each of shape (n, k)."""
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """Return logits, labels as 0.0 and 1.0, and which labels are known, each of shape (n, k); None if no label is NaN."""
     import torch
 
     for value, name in ((logits, logits_name), (labels, "labels")):
@@ -483,8 +483,10 @@ def check_logit_matrix(
     wide = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
     if not labels.is_floating_point():
         zero_one = _zero_one(labels.reshape(-1), wide.dtype).view(labels.shape)
-        return wide, zero_one, torch.ones_like(labels, dtype=torch.bool)
+        return wide, zero_one, None
     known = ~labels.isnan()
+    if known.all():
+        return wide, _zero_one(labels.reshape(-1), wide.dtype).view(labels.shape), None
     zero_one = torch.zeros_like(wide)
     zero_one[known] = _zero_one(labels[known], wide.dtype)
     return wide, zero_one, known

@@ -39,8 +39,8 @@ class Problems(NamedTuple):
 
     @property
     def hardness_logits(self) -> torch.Tensor:
-        """``-z`` for a positive, ``z`` for the others."""
-        return torch.where(self.y > 0.5, -self.logits, self.logits)
+        """``-z`` for a positive, ``z`` for a negative, 0 for an unknown label."""
+        return torch.sub(self.known, self.y, alpha=2).mul_(self.logits)
 
 
 def has_moments(objective: PairObjective) -> bool:

@@ -103,21 +103,18 @@ class MultiLabelLoss(nn.Module):
             return values
         return values.sum() if self.reduction == "sum" else values.mean()
 
-    def _values(self, z: torch.Tensor, y: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
+    def _values(self, z: torch.Tensor, y: torch.Tensor, known: torch.Tensor | None) -> torch.Tensor:
         losses = [_current(loss) for loss in self.losses]
         at_once = None if len(losses) > 1 else AT_ONCE.get(type(losses[0]))
         if at_once is not None:
-            everywhere = known.to(z.dtype)
-            problems = Problems(torch.where(known, z, 0.0).T.contiguous(), y.T.contiguous(), everywhere.T.contiguous())
-            values = at_once(losses[0], problems)
+            values = at_once(losses[0], _problems(z, y, known))
             if values is not None:
                 return values
         if len(losses) == 1:
             losses = losses * z.shape[1]
-        complete = bool(known.all())
         columns = []
         for column, loss in enumerate(losses):
-            rows = slice(None) if complete else known[:, column]
+            rows = slice(None) if known is None else known[:, column]
             columns.append(loss(z[rows, column], y[rows, column]))
         return torch.stack(columns)
 
@@ -131,6 +128,13 @@ class MultiLabelLoss(nn.Module):
 
     def extra_repr(self) -> str:
         return f"num_labels={self.num_labels}, reduction={self.reduction!r}"
+
+
+def _problems(z: torch.Tensor, y: torch.Tensor, known: torch.Tensor | None) -> Problems:
+    rows, by_row = z.T.contiguous(), y.T.contiguous()
+    if known is None:
+        return Problems(rows, by_row, torch.ones_like(by_row))
+    return Problems(torch.where(known.T, rows, 0.0), by_row, known.T.to(z.dtype).contiguous())
 
 
 def _current(loss: nn.Module) -> nn.Module:

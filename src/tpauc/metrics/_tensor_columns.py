@@ -65,7 +65,8 @@ class Columns:
         if self.task == "multilabel":
             _, zero_one, known = check_logit_matrix(scores, labels, logits_name="scores")
             self._check_scores(scores)
-            return zero_one.to(torch.int8).masked_fill_(~known, _UNKNOWN)
+            coded = zero_one.to(torch.int8)
+            return coded if known is None else coded.masked_fill_(~known, _UNKNOWN)
         for value, name in ((scores, "scores"), (labels, "labels")):
             if not isinstance(value, Tensor):
                 raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
