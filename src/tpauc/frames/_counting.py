@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ Key = tuple[Any, ...]
 CELL = "tpauc_cell"
 MOST_ROWS = 500_000  # in a cell; also keeps the parts of sums of powers inside a cell within 64 bits
 FIRST_CELLS = 2**12  # their counts fit the cache: with 65,536 cells Spark and Polars took two to three times as long
+_MOST_CUTS = 40  # six are enough for any distribution in one piece
 _MOST_PIECES = 32  # cut in one pass, and ranges of scores that are looked at in one pass
 
 
@@ -102,7 +103,15 @@ def _by_series(found: Any, keys: Sequence[str], positions: IntArray) -> dict[Key
 # --------------------------------------------------------------------------------------------------- cutting full cells
 
 
-def cut_full_cells(counted: Counted, wanted: dict[Key, BoolArray]) -> bool:
+def cut_all_full_cells(counted: Counted, wanted: Callable[[], dict[Key, BoolArray]]) -> None:
+    """Cut cells until none of those that are wanted, which may change with each cut, has too many rows."""
+    for _ in range(_MOST_CUTS):
+        if not _cut_full_cells(counted, wanted()):
+            return
+    raise RuntimeError(f"the scores are still crowded after {_MOST_CUTS} passes; spread or round them first")
+
+
+def _cut_full_cells(counted: Counted, wanted: dict[Key, BoolArray]) -> bool:
     """Cut the wanted cells with too many rows again; return False if there is none."""
     partition = counted.partition
     full = sorted(_full_cells(counted, wanted))

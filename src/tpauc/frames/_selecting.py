@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tpauc._validation import check_class_counts
-from tpauc.frames._counting import BoolArray, Counted, Counts, IntArray, Key, cut_full_cells
+from tpauc.frames._counting import BoolArray, Counted, Counts, IntArray, Key, cut_all_full_cells
 from tpauc.frames._inside import Border, Constants, Need, powers_of, sums_inside_cells
 from tpauc.metrics.large_sample import POWERS, CellSums, PairSums
 from tpauc.metrics.operating_points import AlarmCounts
 from tpauc.region import Region, hard_mass
-
-_MOST_CUTS = 40  # six are enough for any distribution in one piece
 
 
 class Numbers(NamedTuple):
@@ -141,11 +139,7 @@ def add_up_pairs(
     With ``point`` the cells of the operating point are looked at as well. With ``borders`` the cells at the borders of
     the selection are cut, too, so that scores can be found in them.
     """
-    for _ in range(_MOST_CUTS):
-        if not cut_full_cells(counted, _wanted(counted, selections, point, borders=borders)):
-            break
-    else:
-        raise RuntimeError(f"the scores are still crowded after {_MOST_CUTS} passes; spread or round them first")
+    cut_all_full_cells(counted, lambda: _wanted(counted, selections, point, borders=borders))
     wanted = _wanted(counted, selections, point)
     positive_borders: list[Border] = []
     negative_borders: list[Border] = []
