@@ -27,7 +27,7 @@ from tpauc.region import Region
 
 TASKS = ("binary", "multilabel", "multiclass")
 _UNKNOWN = -1
-_BLOCK = 1 << 22  # scores that are sorted at a time
+_BLOCK = 1 << 22  # scores that are treated at a time
 
 
 def check_columns(task: str, num_labels: int | None, num_classes: int | None, average: str | None) -> Columns | None:
@@ -103,7 +103,7 @@ class Columns:
         membership = self._membership(coded)
         width = max(1, _BLOCK // max(1, scores.shape[0]))
         parts = [
-            column_areas(columns.T, members.T, region, tie)
+            column_areas(columns, members, region, tie)
             for columns, members in zip(torch.split(scores, width, 1), torch.split(membership, width, 1), strict=True)
         ]
         return self._averaged(torch.cat(parts), (membership == 1).sum(0), (membership == 0).sum(0), region)
