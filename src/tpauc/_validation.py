@@ -461,7 +461,7 @@ def check_logits_and_labels(
 def check_logit_matrix(
     logits: torch.Tensor, labels: torch.Tensor, *, logits_name: str = "logits"
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    """Return logits, labels as 0.0 and 1.0, and which labels are known, each of shape (n, k); None if no label is NaN."""
+    """Return logits, labels as 0.0 and 1.0, and which are known (None for all), each of shape (n, k)."""
     import torch
 
     for value, name in ((logits, logits_name), (labels, "labels")):
