@@ -97,7 +97,7 @@ def _weights(problems: Problems, hardness: Hardness, objective: PairObjective) -
                 by_side.append(Weights(side.in_rows(everyone, inside > 0.5)[:, own]))
             else:
                 by_side.append(_side_weights(hardness, side, hardest))
-        weights = _chosen(*by_side, problems.y > 0.5)
+        weights = _chosen(by_side[0], by_side[1], problems.y > 0.5)
     return Weights(weights.value) if objective.detach_weights else weights
 
 
@@ -189,7 +189,8 @@ def _general_means(problems: Problems, hardness: Hardness, weights: Weights, obj
     positive = problems.y > 0.5
     by_x, by_weight = torch.zeros_like(w), torch.zeros_like(w)
     for r, (b, slope) in enumerate(zip(basis, slopes, strict=True)):
-        by_row = torch.where(positive, *means.coefficients[..., r, None].unbind(1))
+        of_positives, of_negatives = means.coefficients[..., r, None].unbind(1)
+        by_row = torch.where(positive, of_positives, of_negatives)
         by_weight = by_weight + by_row * b
         by_x = by_x if slope is None else by_x + by_row * slope
     return PairMean(means.value, batch.chain_rule(w * by_x, by_weight) * problems.known)

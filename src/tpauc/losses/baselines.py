@@ -92,9 +92,9 @@ class ReweightedCrossEntropy(nn.Module):
         if self.counts is None:
             sums = torch.stack((y.sum(), y.new_tensor(float(y.numel()))))
             counts = sum_over_processes(sums, self.across_processes)
-        return _global_mean(self.terms(flat_logits, y, counts), self.across_processes)
+        return _global_mean(self._terms(flat_logits, y, counts), self.across_processes)
 
-    def terms(self, logits: torch.Tensor, y: torch.Tensor, counts: torch.Tensor | None) -> torch.Tensor:
+    def _terms(self, logits: torch.Tensor, y: torch.Tensor, counts: torch.Tensor | None) -> torch.Tensor:
         """Return the term of each example, given the number of positives and of all examples, if they are counted."""
         if counts is None:
             assert self.counts is not None
@@ -139,9 +139,9 @@ class FocalLoss(nn.Module):
         """Return the mean focal loss, a tensor of shape (), at least float32."""
         refuse_transforms(self, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
-        return _global_mean(self.terms(flat_logits, y), self.across_processes)
+        return _global_mean(self._terms(flat_logits, y), self.across_processes)
 
-    def terms(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def _terms(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Return the term of each example."""
         terms = _focal_terms(logits, y, self.gamma)
         return terms if self.alpha is None else terms * (y * self.alpha + (1.0 - y) * (1.0 - self.alpha))
@@ -200,9 +200,9 @@ class ClassBalancedFocal(nn.Module):
         """Return the mean weighted loss, a tensor of shape (), at least float32."""
         refuse_transforms(self, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
-        return _global_mean(self.terms(flat_logits, y), self.across_processes)
+        return _global_mean(self._terms(flat_logits, y), self.across_processes)
 
-    def terms(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def _terms(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Return the term of each example."""
         weight = y * self.positive_weight + (1.0 - y) * self.negative_weight
         return weight * _focal_terms(logits, y, self.gamma)
@@ -296,10 +296,10 @@ class TruncatedLoss(nn.Module):
             weight = as_batch(flat_logits.detach(), y, self.objective).weights.value
             selected = weight.clamp_max(1.0).ceil()
         count = sum_over_processes(selected.sum(), self.objective.across_processes)
-        total = global_sum((selected * self.terms(flat_logits, y)).sum(), self.objective.across_processes)
+        total = global_sum((selected * self._terms(flat_logits, y)).sum(), self.objective.across_processes)
         return total / count.clamp_min(1.0)
 
-    def terms(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def _terms(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Return the cross-entropy of each example."""
         return _cross_entropy(_hardness_logits(logits, y))
 

@@ -154,7 +154,7 @@ def _truncated_losses(loss: TruncatedLoss, problems: Problems) -> torch.Tensor |
     if loss.loss == "square":
         return pair_risks(problems, loss.objective)
     detached = problems._replace(logits=problems.logits.detach())
-    terms = loss.terms(problems.logits, problems.y)
+    terms = loss._terms(problems.logits, problems.y)
     return mean_terms(terms, selected(detached, loss.objective), loss.objective.across_processes)
 
 
@@ -162,12 +162,12 @@ def _reweighted(loss: ReweightedCrossEntropy, problems: Problems) -> torch.Tenso
     counts = None
     if loss.counts is None:
         counts = sum_over_processes(torch.stack((problems.y.sum(1), problems.known.sum(1))), loss.across_processes)
-    terms = loss.terms(problems.logits, problems.y, None if counts is None else counts.unsqueeze(2))
+    terms = loss._terms(problems.logits, problems.y, None if counts is None else counts.unsqueeze(2))
     return mean_terms(terms, problems.known, loss.across_processes)
 
 
 def _elementwise(loss: FocalLoss | ClassBalancedFocal, problems: Problems) -> torch.Tensor | None:
-    return mean_terms(loss.terms(problems.logits, problems.y), problems.known, loss.across_processes)
+    return mean_terms(loss._terms(problems.logits, problems.y), problems.known, loss.across_processes)
 
 
 # How a loss treats all columns at once; None if its formula does not allow it. Subclasses of users are not in it.
