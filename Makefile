@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit test-oldest dist demo bench-speed bench-quality bench-auto bench-overhead bench-images bench-recipes bench-boosting bench-frames examples fuzz clean
+.PHONY: test lint types unit test-oldest dist docs demo bench-speed bench-quality bench-auto bench-overhead bench-images bench-recipes bench-boosting bench-frames examples fuzz clean
 
 test: lint types unit
 
@@ -12,7 +12,7 @@ test: lint types unit
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet $(TORCH)
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[test]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[test,docs]'
 	touch $@
 
 lint: .venv/installed
@@ -32,7 +32,7 @@ unit: .venv/installed
 	.venv-oldest/bin/pip install --quiet $(TORCH)
 	$(PYTHON) tests/floors.py > .venv-oldest/constraints.txt
 	.venv-oldest/bin/pip install --quiet -c .venv-oldest/constraints.txt -e '.[all]' \
-		hypothesis polars pytest pytest-timeout pytest-xdist
+		hypothesis polars pytest pytest-timeout pytest-xdist xgboost-cpu
 	touch $@
 
 OLDEST := tests/cli tests/classifiers tests/frames tests/metrics tests/reporting tests/paper/theory \
@@ -40,18 +40,35 @@ OLDEST := tests/cli tests/classifiers tests/frames tests/metrics tests/reporting
 test-oldest: .venv-oldest/installed
 	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 $(OLDEST) -W ignore::pytest.PytestRemovedIn10Warning
 
-# Wheel and sdist, the wheel made from the sdist; then the wheel without extras in an environment of its own.
+# Wheel and sdist, the wheel made from the sdist; both checked, a smoke test inside the unpacked sdist; then the wheel
+# without extras in an environment of its own.
 dist: .venv/installed
 	rm -rf dist .venv-dist
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tests/released.py dist
 	$(PYTHON) -m venv .venv-dist
 	.venv-dist/bin/pip install --quiet -c constraints.txt dist/*.whl
 	.venv-dist/bin/python -W error tests/installed.py
 	rm -rf .venv-dist
 
-# Losses side by side on data that scikit-learn brings along; writes demo/report.html.
-demo: .venv/installed
-	$(BIN)/tpauc demo --out demo --overwrite
+# The site, into build/docs, without a network: warnings are errors, the examples of the gallery are run, every link
+# inside the site is followed. The code on the pages is run by tests/test_documents.py.
+docs: .venv/installed
+	rm -rf build/docs build/doctrees docs/api docs/auto_gallery docs/reference
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going --quiet -d build/doctrees -b html docs build/docs
+	$(BIN)/python docs/_sphinx/check_site.py build/docs
+
+# A story in a minute: a table, three models, a threshold, a report in demo/. Its environment has neither torch nor the
+# tools for tests.
+.venv-demo/installed: pyproject.toml constraints.txt
+	@echo "Setting up .venv-demo, once: scikit-learn, LightGBM, pandas and matplotlib, about 150 MB to fetch. pip says what it does:"
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/pip install --disable-pip-version-check -c constraints.txt -e '.[cli,lightgbm]'
+	touch $@
+
+demo: .venv-demo/installed
+	.venv-demo/bin/tpauc demo --out demo --overwrite
 
 bench-overhead: .venv/installed
 	$(BIN)/python benchmarks/overhead.py
@@ -114,4 +131,5 @@ fuzz: .venv-fuzz/installed
 	OMP_NUM_THREADS=1 .venv-fuzz/bin/python tests/fuzz/run_fuzz.py $(ARGS)
 
 clean:
-	rm -rf .venv .venv-dist .venv-examples .venv-fuzz .venv-oldest .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/api docs/auto_gallery docs/reference
+	rm -rf .venv .venv-demo .venv-dist .venv-examples .venv-fuzz .venv-oldest .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -493,3 +494,38 @@ def test_progress_goes_to_stderr_unless_json_is_asked_for(files, monkeypatch, as
     lines = result.stderr.splitlines()
     assert all(line.startswith("tpauc: evaluating by duckdb") for line in lines)
     assert bool(lines) is not as_json
+
+
+# ------------------------------------------------------------------------------------------------------ hostile files
+
+
+@pytest.mark.parametrize("more", [[], ["--engine", "duckdb"], ["--engine", "polars"]])
+def test_a_damaged_compressed_file_is_named(files, tmp_path, more):
+    whole = (files / "all.csv.gz").read_bytes()
+    for place in (20, 100, 700, len(whole) - 6):
+        packed = bytearray(whole)
+        for byte in (place, place + 1):
+            packed[byte] ^= 255
+        (tmp_path / "a.csv.gz").write_bytes(packed)
+        code, line = failure("evaluate", tmp_path / "a.csv.gz", *BOTH, *FAST, *more)
+        assert code == 1
+        assert "unexpected" not in line.replace("unexpected end of file", "")
+
+
+def test_a_compressed_file_is_not_unpacked_without_end(files, monkeypatch):
+    monkeypatch.setattr(score_files, "_MOST_UNPACKED", 2000)
+    code, line = failure("evaluate", files / "all.csv.gz", *BOTH)
+    assert (code, "all.csv.gz cannot be read: it holds more than 2e-06 GB; take --engine duckdb" in line) == (1, True)
+
+
+def test_a_file_is_not_read_twice_by_two_names(files, tmp_path):
+    (tmp_path / "link.csv").symlink_to(files / "all.csv")
+    code, line = failure("evaluate", files / "all.csv", tmp_path / "link.csv", *BOTH)
+    assert (code, "link.csv is given more than once, also as" in line) == (2, True)
+
+
+def test_a_pipe_is_refused_and_does_not_hang(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for source in (tmp_path, tmp_path / "pipe.csv"):
+        code, line = failure("evaluate", source, *BOTH)
+        assert (code, "pipe.csv is not a file" in line) == (2, True)

@@ -1,6 +1,7 @@
 """Files of Parquet and CSV, alone, by globs and in folders, on every engine that reads files."""
 
 import gzip
+import os
 import shutil
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 import tpauc
 from numpy_values import assert_same_point
 from tpauc import frames
+from tpauc.frames import opening
+from tpauc.frames._engines import duckdb_connection
 from tpauc.frames.opening import find_files
 
 REGION = {"alpha": 0.5, "beta": 0.4}
@@ -66,6 +69,9 @@ def test_files_are_read_by_polars_and_spark(folder, arrays, kind, request):
 def test_settings_of_duckdb_hold(folder):
     relation = frames.open_files(folder / "parquet", **COLUMNS, memory="200MB", threads=1)
     assert len(relation) == 600
+    for given, limit in (("200MB", "143.0 MiB"), ("1 gib", "768.0 MiB"), ("1.5GB", "1.0 GiB")):  # three quarters
+        setting = duckdb_connection(given).sql("select current_setting('memory_limit')").fetchall()
+        assert setting == [(limit,)]
     with pytest.raises(ValueError, match="DuckDB does not accept memory='much'"):
         frames.open_files(folder / "parquet", **COLUMNS, memory="much")
 
@@ -165,3 +171,104 @@ def test_paths_are_checked(folder, tmp_path):
 def test_options_are_checked(folder, options, message):
     with pytest.raises(ValueError, match=message):
         frames.open_files(folder / "csv", **COLUMNS, **options)
+
+
+# -------------------------------------------------------------------------------------------------- names and folders
+
+
+@pytest.fixture
+def rows():
+    y = np.arange(60) % 2
+    return pyarrow.table({"y": y, "s": np.arange(60) * 37 % 101 / 101.0 + 0.3 * y})
+
+
+def written(table, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    (pyarrow.csv.write_csv if path.suffix == ".csv" else pyarrow.parquet.write_table)(table, path)
+    return path
+
+
+ODD_NAMES = ["a[1]", "*", "a?", "a{1,2}", "qu'ote", 'qu"ote', "new\nline", "x'); drop table t; --", "a b"]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars", "spark"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_file_is_read_and_no_other_that_its_name_would_match_as_a_pattern(tmp_path, rows, suffix, engine, request):
+    if engine == "spark":
+        request.getfixturevalue("spark")
+    others = rows.set_column(1, "s", rows["s"].take(list(range(59, -1, -1))))
+    for other in ("a1", "ab", "a2"):
+        written(others, tmp_path / f"{other}{suffix}")
+    expected = tpauc.tpauc_score(rows["y"].to_numpy(), rows["s"].to_numpy(), **REGION)
+    for name in ODD_NAMES[:4] if engine == "spark" else ODD_NAMES:
+        path = written(rows, tmp_path / f"{name}{suffix}")
+        table = frames.open_files(path, **COLUMNS, engine=engine)
+        assert frames.tpauc_score(table, label="y", score="s", **REGION) == expected, name
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_folder_named_as_a_partition_does_not_replace_a_column(tmp_path, rows, suffix, engine):
+    path = written(rows, tmp_path / "s=0.5" / f"a{suffix}")
+    table = frames.open_files(path, **COLUMNS, engine=engine)
+    expected = tpauc.tpauc_score(rows["y"].to_numpy(), rows["s"].to_numpy(), **REGION)
+    assert frames.tpauc_score(table, label="y", score="s", **REGION) == expected
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_columns_with_names_of_sql_are_columns(tmp_path, rows, engine):
+    for name in ('a"; drop table x; --', "a`b", "select", "a'b", "a\\b", "s.t"):
+        path = written(rows.rename_columns(["y", name]), tmp_path / "a.parquet")
+        table = frames.open_files(path, label="y", scores=[name], engine=engine)
+        expected = tpauc.tpauc_score(rows["y"].to_numpy(), rows["s"].to_numpy(), **REGION)
+        assert frames.tpauc_score(table, label="y", score=name, **REGION) == expected
+
+
+def test_a_file_that_is_found_twice_is_refused(tmp_path, rows):
+    written(rows, tmp_path / "a.csv")
+    (tmp_path / "again").symlink_to(tmp_path)
+    (tmp_path / "b.csv").symlink_to(tmp_path / "a.csv")
+    for paths in ([tmp_path / "a.csv"] * 2, [tmp_path / "a.csv", tmp_path / "b.csv"], f"{tmp_path}/**/a.csv"):
+        with pytest.raises(ValueError, match="are one file, and its rows would count more than once"):
+            find_files(paths)
+
+
+def test_what_is_no_file_is_refused_and_folders_are_searched(tmp_path, rows):
+    inner = written(rows, tmp_path / "table.csv" / "part.csv")
+    assert find_files(tmp_path) == [str(inner)]
+    for name, make in {"loop.csv": lambda path: path.symlink_to(path), "pipe.csv": os.mkfifo}.items():
+        make(tmp_path / name)
+        with pytest.raises(ValueError, match=f"{name} is not a file"):
+            find_files(tmp_path)
+        (tmp_path / name).unlink()
+    with pytest.raises(ValueError, match="is not a file"):
+        find_files(f"{tmp_path}/*.csv")
+
+
+@pytest.mark.parametrize("text", ['5" pipe', '12"', 'a"b', '"a\nb"'])
+def test_polars_refuses_quotes_that_would_join_rows(tmp_path, text):
+    lines = [f"{n % 2},{n / 100},{text}" for n in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["y,s,t", *lines, ""]))
+    with pytest.raises(ValueError, match=r"polars cannot read the line .* take engine='duckdb'"):
+        frames.open_files(tmp_path / "a.csv", **COLUMNS, engine="polars")
+    assert frames.auc_score(tmp_path / "a.csv", label="y", score="s") > 0.5
+
+
+def test_polars_reads_fields_that_are_quoted_as_usual(tmp_path):
+    lines = [f'{n % 2},"{n / 100}","a, ""b"""' for n in range(60)]
+    (tmp_path / "a.csv").write_bytes("\r\n".join(['y,s,"t"', *lines, ""]).encode())
+    table = frames.open_files(tmp_path / "a.csv", **COLUMNS, engine="polars")
+    assert frames.auc_score(table, label="y", score="s") == frames.auc_score(tmp_path / "a.csv", label="y", score="s")
+
+
+def test_a_damaged_gz_file_is_named_and_a_long_header_refused(tmp_path, monkeypatch):
+    packed = bytearray(gzip.compress(b"y,s\n" + b"".join(b"%d,%d\n" % (n % 2, n * 7919) for n in range(5000))))
+    packed[20] ^= 255
+    packed[100] ^= 255
+    (tmp_path / "a.csv.gz").write_bytes(packed)
+    with pytest.raises(ValueError, match=r"a\.csv\.gz cannot be read"):
+        frames.open_files(tmp_path / "a.csv.gz", **COLUMNS)
+    monkeypatch.setattr(opening, "_LONGEST_HEADER", 1000)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"y,s" + b" " * 100_000 + b"\n1,2\n"))
+    with pytest.raises(ValueError, match=r"a\.csv\.gz cannot be read: its first line is longer than 1,000 characters"):
+        frames.open_files(tmp_path / "a.csv.gz", **COLUMNS)

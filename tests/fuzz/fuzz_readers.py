@@ -1,4 +1,4 @@
-"""Fuzzing of what reads files: CSV, NPZ and Parquet tables, run cards, checkpoints, histograms.
+"""Fuzzing of what reads files: CSV, NPZ and Parquet tables, run cards, trees of LightGBM, checkpoints, histograms.
 
 A reader may refuse bytes with a ``ValueError``, an ``OSError`` or a ``MemoryError``, which the command line shows in
 one line. Every other exception, a crash and a run without end are findings. `run_fuzz` starts one process per reader:
@@ -58,14 +58,24 @@ def sealed(archive):
     return archive + checkpoint._MARK + digest.hexdigest().encode()
 
 
-def _histogram(contents, folder):
-    from tpauc.metrics.histogram import Histogram
+def _histogram(suffix):
+    def read(contents, folder):
+        from tpauc.metrics.histogram import Histogram
 
-    path = folder / "counts.json"
-    path.write_bytes(contents)
-    found = Histogram.load(path)
-    assert found.positives.min() >= 0
-    assert found.negatives.min() >= 0
+        path = folder / f"counts{suffix}"
+        path.write_bytes(contents)
+        found = Histogram.load(path)
+        assert found.positives.min() >= 0
+        assert found.negatives.min() >= 0
+
+    return read
+
+
+def _trees(contents, _folder):
+    from tpauc.classifiers.boosting.tree_text import read_booster
+
+    found = read_booster(contents.decode("utf-8"), 2)
+    assert found.predict([[0.0, 1.0], [float("nan"), -1.0]], raw_score=True, num_threads=1).shape == (2,)
 
 
 def _config(contents, _folder):
@@ -81,7 +91,9 @@ READERS = {
     "parquet": _table(".parquet"),
     "card": _card,
     "checkpoint": _checkpoint,
-    "histogram": _histogram,
+    "trees": _trees,
+    "histogram": _histogram(".json"),
+    "histogram-parquet": _histogram(".parquet"),
     "config": _config,
 }
 
@@ -121,6 +133,10 @@ def seeds(name):
         return [buffer.getvalue()]
     if name == "parquet":
         return [_parquet_seed()]
+    if name == "histogram-parquet":
+        return [_histogram_seed()]
+    if name == "trees":
+        return [_trees_seed()]
     if name == "checkpoint":
         return _checkpoint_seeds()
     return [json.dumps(document).encode() for document in _documents(name)]
@@ -134,6 +150,22 @@ def _parquet_seed():
     table = pyarrow.table({"y": [0, 1, 1], "s": [0.5, 0.25, 1.0]})
     parquet.write_table(table, buffer, write_page_checksum=True)
     return buffer.getvalue()
+
+
+def _histogram_seed():
+    from tpauc.metrics.histogram import Histogram
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "counts.parquet")
+        Histogram.from_counts([0, 1, 2], [3, 1, 0]).save(path)
+        return path.read_bytes()
+
+
+def _trees_seed():
+    header = "tree\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=1\n\nTree=0\nnum_leaves=3\nnum_cat=0\n"
+    nodes = "split_feature=0 1\nthreshold=0.5 -1e-3\ndecision_type=2 8\nleft_child=1 -1\nright_child=-2 -3\n"
+    tree = f"{header}{nodes}leaf_value=0.1 -0.2 1\n\n\nTree=1\nnum_leaves=1\nnum_cat=0\nleaf_value=0.5\n\n\n"
+    return f"{tree}end of trees\n".encode()
 
 
 def _checkpoint_seeds():
@@ -173,6 +205,7 @@ def main(arguments):
     with atheris.instrument_imports(include=["tpauc"]):
         if name == "checkpoint":
             import tpauc.training.checkpoint
+        import tpauc.classifiers.boosting.tree_text
         import tpauc.cli.labels
         import tpauc.cli.runs
         import tpauc.metrics.histogram

@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -175,3 +176,54 @@ def test_torch_uses_the_same_bins():
     assert metric.error_bound == bounds.error
     with pytest.raises(ValueError, match="give it bins"):
         _ = TwoWayPartialAUC(0.5, 0.5).histogram
+
+
+# ------------------------------------------------------------------------------------------------------ hostile files
+
+
+def json_of(**changes):
+    whole = {"format": "tpauc histogram 1", "bins": 4, "bin": [0, 2], "positives": [1, 0], "negatives": [0, 2]}
+    return json.dumps(whole | changes).encode()
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        b"[" * 100_000,
+        b'{"format":' * 100_000,
+        json_of(bins=10**12),  # 16 TB
+        json_of(bins=10**9),
+        json_of(positives=[1]),  # one count for two bins was taken for both
+        json_of(negatives=[1]),
+        json_of(positives=[]),
+    ],
+)
+def test_a_hostile_json_file_is_refused(tmp_path, contents):
+    (tmp_path / "counts.json").write_bytes(contents)
+    with pytest.raises(ValueError, match="is not a histogram that tpauc wrote"):
+        Histogram.load(tmp_path / "counts.json")
+
+
+def test_a_hostile_parquet_file_is_refused(tmp_path, monkeypatch):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path, about = tmp_path / "counts.parquet", {"format": "tpauc histogram 1", "bins": "4"}
+    columns = dict.fromkeys(("bin", "positives", "negatives"), np.zeros(1_000, dtype=np.int64))
+    parquet.write_table(pyarrow.table(columns).replace_schema_metadata(about), path)
+    with monkeypatch.context() as patch:
+        patch.setattr(parquet.ParquetFile, "read", None)  # rows are counted before they are unpacked
+        with pytest.raises(ValueError, match="it has 1000 rows for 4 bins"):
+            Histogram.load(path)
+    parquet.write_table(pyarrow.table(columns).replace_schema_metadata(about | {"bins": "9" * 12}), path)
+    with pytest.raises(ValueError, match="bins must be at most"):
+        Histogram.load(path)
+    Histogram.from_counts([1, 0], [0, 2]).save(path)
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with suppress(ValueError):  # every other error is a finding
+            Histogram.load(path)
+
+
+def test_the_number_of_bins_is_limited():
+    with pytest.raises(ValueError, match="bins must be at most 67108864"):
+        Histogram(2**26 + 1)

@@ -7,10 +7,6 @@
 | ``test_scores.csv`` | labels and scores of the rows that were not trained on |
 | ``out_of_fold.csv`` | labels and scores of training rows, each by a fold that did not see the row |
 
-skops rebuilds only objects of the types that it trusts or that are listed here. No file is known that runs code or
-writes files when it is loaded so, with the versions of skops that are declared; SECURITY.md says what is promised. The
-weights of a network are stored as arrays, boosted trees as LightGBM's text, and the members of a stack as both.
-
 The model is read back before the run is put in place. The folder is made beside its destination and then renamed, so
 readers find a complete run or none. The card alone says which threshold is deployed: another threshold is another card,
 and the other files stay as they are.
@@ -18,14 +14,12 @@ and the other files stay as they are.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import io
 import json
 import math
 import re
 import tempfile
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +31,7 @@ from tpauc._validation import BoolArray, FloatArray, brief, import_extra
 from tpauc.cli._text import Document
 from tpauc.cli.errors import UsageError, check_existing, listed
 from tpauc.cli.labels import read_scores
+from tpauc.cli.model_file import model_bytes, read_model
 from tpauc.region import Region
 
 MODEL, CARD, TEST_SCORES, OUT_OF_FOLD = "model.skops", "card.json", "test_scores.csv", "out_of_fold.csv"
@@ -66,19 +61,6 @@ _RATES: dict[str, Any] = {
     **dict.fromkeys(("true_positives", "false_positives", "true_negatives", "false_negatives"), int),
     "confidence": _NUMBER,
     "interval": str,
-}
-# The types in our pipelines that skops does not trust by itself.
-_MEMBERS = ("Booster", "Forest", "Kernel", "Linear", "Neighbour", "Network", "Ranked")
-_TRUSTED = {
-    "numpy.dtype",
-    *(f"tpauc.classifiers.auto.member_scorers.{kind}Member" for kind in _MEMBERS),
-    "tpauc.classifiers.auto.member_scorers.NormalScores",
-    "tpauc.classifiers.auto.stacked_members.MemberStack",
-    "tpauc.classifiers.boosting.booster.TPAUCBooster",
-    "tpauc.classifiers.tpauc_classifier.TPAUCClassifier",
-    "tpauc.metrics._proportions.Proportion",
-    "tpauc.metrics.intervals.Interval",
-    "tpauc.metrics.operating_points.OperatingPoint",
 }
 
 
@@ -155,7 +137,7 @@ def save_run(
         Whether an existing run may be replaced.
     """
     path = check_run_path(path, overwrite=overwrite)
-    files = {MODEL: _model_bytes(pipeline), TEST_SCORES: _score_file(test_scores, card["score_columns"])}
+    files = {MODEL: model_bytes(pipeline), TEST_SCORES: _score_file(test_scores, card["score_columns"])}
     if out_of_fold is not None:
         files[OUT_OF_FOLD] = _score_file(out_of_fold, card["score_columns"])
     checksums = {name: hashlib.sha256(contents).hexdigest() for name, contents in files.items()}
@@ -174,7 +156,7 @@ def _check_readable(model: bytes, card: str, path: Path) -> None:
     """Raise, before anything is written, if the run could not be loaded again."""
     try:
         _check_card(json.loads(card), CARD)
-        _pipeline_of(model, Path(MODEL))
+        read_model(model, Path(MODEL))
     except ValueError as error:
         raise ValueError(
             f"the run {path} is not written, because it could not be read again: {error}; "
@@ -239,7 +221,7 @@ def _card_of(path: Path) -> Document:
         card = json.loads((path / CARD).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(f"{path} is not a run: it has no {CARD}; `tpauc fit` makes runs") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path / CARD} is damaged: it is not JSON") from error
     if not isinstance(card, dict):
         raise ValueError(f"{path / CARD} is not the card of a run")
@@ -290,77 +272,12 @@ def load_run(path: Path) -> Run:
     import_extra("sklearn", "cli")
     import_extra("skops", "cli")
     contents = _check_unchanged(path, MODEL, card)
-    pipeline = _pipeline_of(contents, path / MODEL)
+    pipeline = read_model(contents, path / MODEL)
     pipeline[-1].set_threshold(deployed_threshold(card, path / CARD))
     return Run(pipeline, card)
 
 
-def _pipeline_of(contents: bytes, file: Path) -> Any:
-    import skops.io
-    from sklearn.pipeline import Pipeline
-
-    from tpauc.classifiers.base import RegionClassifier
-
-    try:
-        if foreign := sorted(set(skops.io.get_untrusted_types(data=contents)) - _TRUSTED):
-            raise ValueError(f"it holds {', '.join(foreign):.200}, which a run of this package does not")
-        pipeline = skops.io.loads(contents, trusted=sorted(_TRUSTED))
-        if not (isinstance(pipeline, Pipeline) and isinstance(pipeline[-1], RegionClassifier)):
-            raise ValueError("it holds no pipeline that ends in a classifier of this package")
-        _restore_network(pipeline[-1])
-        _restore_trees(pipeline[-1])
-        if hasattr(pipeline[-1], "stack_"):
-            pipeline[-1].stack_.check(pipeline[-1].n_features_in_)
-    # skops, zipfile and json have different errors for a file in the wrong format.
-    except (ValueError, TypeError, KeyError, AttributeError, RuntimeError, zipfile.BadZipFile, EOFError) as error:
-        raise ValueError(f"{file} is not loaded: {error}") from error
-    return pipeline
-
-
-# ----------------------------------------------------------------------------------------------------------- model
-
-
-def _model_bytes(pipeline: Any) -> bytes:
-    """Return the pipeline as a skops file; a network or trees in it are stored as plain arrays or text."""
-    import skops.io
-
-    name, classifier = pipeline.steps[-1]
-    stored, classifier = copy.copy(pipeline), copy.copy(classifier)
-    if hasattr(classifier, "module_"):
-        classifier.module_ = {key: value.numpy(force=True) for key, value in classifier.module_.state_dict().items()}
-    if hasattr(classifier, "paths_"):
-        classifier.paths_ = [path.stored() for path in classifier.paths_]
-        classifier.shares_ = [[*rounds, share] for rounds, share in classifier.shares_.items()]
-    stored.steps = [*pipeline.steps[:-1], (name, classifier)]
-    contents: bytes = skops.io.dumps(stored)
-    return contents
-
-
-def _restore_network(classifier: Any) -> None:
-    """Make the network of a classifier from its arrays."""
-    if not hasattr(classifier, "module_"):
-        return
-    torch = import_extra("torch", "torch")
-
-    from tpauc.classifiers.network.networks import NetworkAverage
-
-    state = {key: torch.from_numpy(array) for key, array in classifier.module_.items()}
-    classifier.module_ = NetworkAverage.of_perceptrons(state).eval()
-
-
-def _restore_trees(classifier: Any) -> None:
-    """Make the boosted trees of a classifier from LightGBM's text."""
-    if not hasattr(classifier, "paths_"):
-        return
-    lightgbm = import_extra("lightgbm", "lightgbm")
-
-    from tpauc.classifiers.boosting.boosting_path import BoostingPath, Rounds
-
-    try:
-        classifier.paths_ = [BoostingPath.restored(path) for path in classifier.paths_]
-    except lightgbm.basic.LightGBMError as error:
-        raise ValueError(f"its trees are not LightGBM's: {error}") from error
-    classifier.shares_ = {Rounds(*rounds): share for *rounds, share in classifier.shares_}
+# ---------------------------------------------------------------------------------------------------------- checks
 
 
 def _check_run_folder_free(path: Path, *, overwrite: bool, is_run: bool, strangers: Sequence[str]) -> None:

@@ -9,15 +9,16 @@ read into memory.
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import sys
 import tempfile
-from collections import Counter
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 ROWS_IN_MEMORY = 10_000_000
 _TEXT_IN_MEMORY, _COMPRESSED_IN_MEMORY = 250_000_000, 50_000_000  # bytes
+_MOST_UNPACKED = 2_500_000_000  # bytes of a .gz file that are written to a temporary file
+_LONGEST_HEADER = 1 << 26  # bytes
 _STDIN = "standard input"
 
 
@@ -189,9 +192,18 @@ def opened_files(given: Sequence[str]) -> Iterator[ScoreFiles]:
                 paths.append(Path(one))
             else:
                 paths += _found(one)
-        if twice := [path for path, times in Counter(map(str, paths)).items() if times > 1]:
-            raise UsageError(f"{twice[0]} is given more than once, and its rows would count more than once")
+        _check_different(paths)
         yield ScoreFiles(paths, remote, names)
+
+
+def _check_different(paths: Sequence[Path]) -> None:
+    """Raise if a file is given twice, also by another name: links may lead to it."""
+    names: dict[str, int] = {}
+    for number, path in enumerate(paths):
+        first = names.setdefault(os.path.realpath(path), number)
+        if first != number:
+            also = "" if paths[first] == path else f", also as {paths[first]}"
+            raise UsageError(f"{path} is given more than once{also}, and its rows would count more than once")
 
 
 def _found(one: str) -> list[Path]:
@@ -317,13 +329,22 @@ def _plain_text(files: ScoreFiles, file: Path, *, only_header: bool = False) -> 
         try:
             with gzip.open(file, "rb") as packed, path.open("wb") as unpacked:
                 if only_header:
-                    unpacked.write(packed.readline())
+                    unpacked.write(packed.readline(_LONGEST_HEADER))
                 else:
-                    shutil.copyfileobj(packed, unpacked)
-        except (OSError, EOFError) as error:
+                    _unpack(packed, unpacked)
+        except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{file} cannot be read: {error}") from error
         with _renamed_errors(ScoreFiles([], names={str(path): str(file)})):
             yield path
+
+
+def _unpack(packed: gzip.GzipFile, unpacked: IO[bytes]) -> None:
+    while piece := packed.read(1 << 20):
+        if unpacked.tell() + len(piece) > _MOST_UNPACKED:
+            raise OSError(
+                f"it holds more than {_MOST_UNPACKED / 1e9:g} GB; take --engine duckdb, which reads it as it is"
+            )
+        unpacked.write(piece)
 
 
 @contextmanager

@@ -10,9 +10,11 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import re
 import sys
+import zlib
 from collections.abc import Callable, Sequence
-from glob import glob, has_magic
+from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ ENGINES = ("duckdb", "polars", "spark")
 _SUFFIXES = {"parquet": (".parquet", ".pq"), "csv": (".csv", ".csv.gz")}
 _YES, _NO = "true", "false"
 _MERGED_INTEGERS = 2.0**53  # from here on float64 holds only some of them
+_LONGEST_HEADER = 1 << 26  # characters: a .gz file of some MB may hold a line of many GB
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -39,7 +42,10 @@ def open_files(
     memory: str | None = None,
     threads: int | None = None,
 ) -> Any:
-    r"""Return files as a DuckDB relation, a Polars LazyFrame or a PySpark DataFrame; nothing is read yet.
+    r"""Return files as a DuckDB relation, a Polars LazyFrame or a PySpark DataFrame.
+
+    Of most files only the header is read yet. CSV files are searched for what the engine would misread: for Polars
+    quotes inside fields, for DuckDB damage of ``.gz`` files.
 
     Parameters
     ----------
@@ -52,7 +58,9 @@ def open_files(
         Spark takes the session that is active, else ``SPARK_REMOTE``, else the master in ``SPARK_MASTER``, else
         ``local[*]``.
     memory : str, optional
-        For DuckDB its memory limit, such as ``"1GB"``; for Spark the memory of a driver that is started here.
+        With DuckDB what the program may take, such as ``"1GB"``: DuckDB takes up to three quarters of it and puts the
+        rest on disk. Python takes 250 MB, so that less than 1 GB is not kept. With Spark the memory of a driver that is
+        started here.
     threads : int, optional
         For DuckDB.
 
@@ -82,12 +90,26 @@ def open_files(
     is_csv = _format_of(files) == "csv"
     columns = list(dict.fromkeys([label, *names["scores"], *names["others"]]))
     local = [Path(file) for file in files if "://" not in file]
+    patterns = [file if "://" in file else _pattern_of(file, engine) for file in files]
     if is_csv:
         delimiter = _check_headers(local, columns)
         text = _Text(label, names["scores"], columns, pos_label, delimiter)
-        return _OPEN_CSV[engine](files, text, memory, threads)
+        if engine == "duckdb":
+            _check_packed([file for file in local if file.suffix.lower() == ".gz"])
+        return _OPEN_CSV[engine](patterns, text, memory, threads)
     _check_schemas(local, columns)
-    return _OPEN_PARQUET[engine](files, memory, threads)
+    return _OPEN_PARQUET[engine](patterns, memory, threads)
+
+
+def _pattern_of(file: str, engine: str) -> str:
+    """Return a pattern for one file alone: engines take every name for a glob, and "a[1].csv" matches "a1.csv".
+
+    Examples
+    --------
+    >>> _pattern_of("a[1].csv", "duckdb")
+    'a[[]1].csv'
+    """
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", file) if engine == "spark" else escape(file)
 
 
 def find_files(paths: Paths, argument: str = "table") -> list[str]:
@@ -114,7 +136,8 @@ def find_files(paths: Paths, argument: str = "table") -> list[str]:
             found.append(path)
         elif Path(path).is_dir():
             suffixes = (*_SUFFIXES["parquet"], *_SUFFIXES["csv"])
-            inside = sorted(str(file) for file in Path(path).rglob("*") if file.name.lower().endswith(suffixes))
+            named = (file for file in Path(path).rglob("*") if file.name.lower().endswith(suffixes))
+            inside = sorted(str(file) for file in named if not file.is_dir())
             if not inside:
                 raise FileNotFoundError(f"table: the folder {path} has no file that ends in {', '.join(suffixes)}")
             found += inside
@@ -125,7 +148,20 @@ def find_files(paths: Paths, argument: str = "table") -> list[str]:
         else:
             kind = "no file matches" if has_magic(path) else "there is no file"
             raise FileNotFoundError(f"table: {kind} {path}")
+    _check_files(found)
     return found
+
+
+def _check_files(files: list[str]) -> None:
+    """Raise if what was found is no file that can be read several times, or if two names lead to the same file."""
+    names: dict[str, str] = {}
+    for file in files:
+        if "://" in file:
+            continue
+        if not Path(file).is_file():
+            raise ValueError(f"table: {file} is not a file, but a folder, a pipe or a link that leads nowhere")
+        if (other := names.setdefault(os.path.realpath(file), file)) != file or files.count(file) > 1:
+            raise ValueError(f"table: {file} and {other} are one file, and its rows would count more than once")
 
 
 def _format_of(files: list[str]) -> str:
@@ -165,9 +201,7 @@ def _check_headers(files: list[Path], columns: list[str]) -> str:
     """Return the delimiter of CSV files; raise if a file has another header than the first, and name it."""
     delimiter, first = ",", None
     for file in files:
-        opened = gzip.open if file.name.lower().endswith(".gz") else open
-        with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
-            line = lines.readline()
+        line = _first_line(file)
         if first is None:
             # The header must have the columns that are asked for: the delimiter that shows most of them is right.
             delimiter = max(",;\t|", key=lambda mark: len(set(columns) & set(_fields(line, mark))))
@@ -175,6 +209,29 @@ def _check_headers(files: list[Path], columns: list[str]) -> str:
         elif (header := _fields(line, delimiter)) != first:
             raise ValueError(f"table: {file} has another header than {files[0]}: {header}, not {first}")
     return delimiter
+
+
+def _first_line(file: Path) -> str:
+    opened = gzip.open if file.name.lower().endswith(".gz") else open
+    try:
+        with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
+            line = lines.readline(_LONGEST_HEADER)
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(f"table: {file} cannot be read: {error}") from error
+    if len(line) == _LONGEST_HEADER:
+        raise ValueError(f"table: {file} cannot be read: its first line is longer than {_LONGEST_HEADER:,} characters")
+    return line
+
+
+def _check_packed(files: list[Path]) -> None:
+    """Raise if a compressed file is damaged: DuckDB does not compare its checksum, the other engines do."""
+    for file in files:
+        try:
+            with gzip.open(file, "rb") as packed:
+                while packed.read(1 << 20):
+                    pass
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"table: {file} cannot be read: {error}") from error
 
 
 def _fields(line: str, delimiter: str) -> list[str]:
@@ -218,8 +275,9 @@ def _duckdb_parquet(files: list[str], memory: str | None, threads: int | None) -
 
 
 def _duckdb_csv(files: list[str], text: _Text, memory: str | None, threads: int | None) -> Any:
+    # With Hive partitions a folder called "score=1" would replace the column of that name.
     relation = duckdb_connection(memory, threads).read_csv(
-        files, header=True, all_varchar=True, delimiter=text.delimiter
+        files, header=True, all_varchar=True, delimiter=text.delimiter, hive_partitioning=False
     )
     known = [name for name in text.columns if name in relation.columns]
     return relation.project(", ".join(text.expression(name, '"', "try_cast") for name in known))
@@ -231,6 +289,7 @@ def _polars_parquet(files: list[str], memory: None, threads: None) -> Any:
 
 def _polars_csv(files: list[str], text: _Text, memory: None, threads: None) -> Any:
     polars = import_extra("polars", "polars")
+    _check_polars_quotes(polars, files, text.delimiter)
     frame = polars.scan_csv(files, infer_schema=False, separator=text.delimiter)
     chosen = []
     for name in frame.collect_schema().names():
@@ -248,6 +307,29 @@ def _polars_csv(files: list[str], text: _Text, memory: None, threads: None) -> A
             column = polars.when(column.is_null()).then(None).otherwise(number).alias(name)
         chosen.append(column)
     return frame.select(chosen)
+
+
+def _check_polars_quotes(polars: Any, files: list[str], delimiter: str) -> None:
+    """Raise if a line is not made of whole fields: Polars joins rows at a quote inside a field, such as ``5" pipe``."""
+    lines = polars.scan_csv(
+        files,
+        has_header=False,
+        new_columns=["line"],
+        separator="\x1f",  # a separator of text that is none here: one column
+        truncate_ragged_lines=True,
+        quote_char=None,
+        infer_schema=False,
+    )
+    line = polars.col("line")
+    quoted = lines.filter(line.str.contains('"', literal=True))
+    mark = re.escape(delimiter)
+    field = f'(?:"(?:[^"]|"")*"|[^"{mark}]*)'
+    found = quoted.filter(~line.str.contains(f"^{field}(?:{mark}{field})*\\r?$")).head(1).collect(engine="streaming")
+    if len(found):
+        raise ValueError(
+            f"table: polars cannot read the line {found.item()!r:.80}, which has a quote inside a field or a line "
+            "break inside quotes; take engine='duckdb'"
+        )
 
 
 def spark_session(memory: str | None = None) -> Any:

@@ -57,6 +57,7 @@ from tpauc.region import Region, hard_mass
 IntArray = npt.NDArray[np.int64]
 
 BINS = 65_536
+MOST_BINS = 2**26  # a file of some bytes may ask for any number
 _FORMAT = "tpauc histogram 1"
 _COLUMNS = ("bin", "positives", "negatives")
 
@@ -86,7 +87,8 @@ class Histogram:
     Parameters
     ----------
     bins : int, default=65536
-        Number of bins; the head of the module says how scores fall into them. Only histograms of equal size merge.
+        Number of bins, at most 2**26; the head of the module says how scores fall into them. Only histograms of equal
+        size merge.
 
     Attributes
     ----------
@@ -107,7 +109,7 @@ class Histogram:
     """
 
     def __init__(self, bins: int = BINS) -> None:
-        size = check_count(bins, "bins")
+        size = check_count(bins, "bins", at_most=MOST_BINS)
         self.positives: IntArray = np.zeros(size, dtype=np.int64)
         self.negatives: IntArray = np.zeros(size, dtype=np.int64)
 
@@ -160,10 +162,20 @@ class Histogram:
 
     # ------------------------------------------------------------------------------------------------------ metrics
 
-    def bounds(self, *, alpha: float, beta: float) -> Bounds:
-        """Return the range of TPAUC that the counts allow; the exact value lies in it under every tie rule."""
+    def bounds(self, *, alpha: float, beta: float, min_alpha: float = 0.0, min_beta: float = 0.0) -> Bounds:
+        """Return the range of the area that the counts allow; the exact value lies in it under every tie rule.
+
+        The arguments are those of :class:`tpauc.Region`.
+
+        Examples
+        --------
+        >>> histogram = Histogram()
+        >>> histogram.update([1, 1, 0, 0], [0.9, 0.4, 0.5, 0.1])
+        >>> histogram.bounds(alpha=1, beta=1, min_alpha=0.5)  # without the hardest positive
+        Bounds(low=1.0, high=1.0)
+        """
         # Python's whole numbers, of which the products cannot overflow.
-        p, q = (hard.astype(object) for hard in self._hard(Region(alpha, beta)))
+        p, q = (hard.astype(object) for hard in self._hard(Region(alpha, beta, min_alpha, min_beta)))
         won, in_one_bin, n_pairs = int(p @ (np.cumsum(q) - q)), int(p @ q), int(p.sum()) * int(q.sum())
         return Bounds(won / n_pairs, (won + in_one_bin) / n_pairs)
 
@@ -208,11 +220,16 @@ class Histogram:
         return n_positive, n_negative
 
     def _hard(self, region: Region) -> tuple[IntArray, IntArray]:
-        """Return the numbers of hard positives and hard negatives in each bin."""
+        """Return the numbers of positives and negatives in each bin that the region selects."""
         n_positive, n_negative = self._class_counts()
-        hard_positives = first_counts(self.positives, region.hard_positives(n_positive))
-        hard_negatives = first_counts(self.negatives[::-1], region.hard_negatives(n_negative))[::-1]
-        return hard_positives, hard_negatives
+        of_class = (
+            (self.positives, region.ranks_of_positives(n_positive)),
+            (self.negatives[::-1], region.ranks_of_negatives(n_negative)),
+        )
+        hard_positives, hard_negatives = (
+            first_counts(counts, last) - first_counts(counts, first) for counts, (first, last) in of_class
+        )
+        return hard_positives, hard_negatives[::-1]
 
     def _widest_moments(self, sums: PairSums, region: Region) -> Moments:
         """Return the moments with the largest variance and the fewest degrees of freedom that the counts allow."""
@@ -269,14 +286,18 @@ class Histogram:
     def load(cls, path: str | os.PathLike[str]) -> Histogram:
         """Read a histogram that :meth:`save` wrote."""
         source = _check_suffix(path)
+        contents = source.read_bytes()
         try:
-            bins, *columns = (_from_json if source.suffix == ".json" else _from_parquet)(source.read_bytes())
+            bins, *columns = (_from_json if source.suffix == ".json" else _from_parquet)(contents)
             histogram = cls(bins)
             filled, *counts = (_check_counts(values, name) for values, name in zip(columns, _COLUMNS, strict=True))
             if (np.diff(filled) <= 0).any() or (filled >= histogram.bins).any():
                 raise ValueError(f"bin must ascend from 0 to at most {histogram.bins - 1}")
+            for name, values in zip(_COLUMNS[1:], counts, strict=True):
+                check_same_length("bin", filled, name, values)
             histogram.positives[filled], histogram.negatives[filled] = counts
-        except (KeyError, ValueError, IndexError, TypeError) as error:
+        # pyarrow's OSError: damaged pages; RuntimeError: Parquet that it does not support, and JSON that is too deep.
+        except (KeyError, ValueError, IndexError, TypeError, OSError, RuntimeError) as error:
             raise ValueError(f"{source} is not a histogram that tpauc wrote: {error}") from error
         return histogram
 
@@ -373,8 +394,12 @@ def _from_json(contents: bytes) -> tuple[Any, ...]:
 
 def _from_parquet(contents: bytes) -> tuple[Any, ...]:
     parquet = import_extra("pyarrow.parquet", "frames")
-    table = parquet.read_table(io.BytesIO(contents), page_checksum_verification=True)
-    about = table.schema.metadata or {}
-    if about.get(b"format", b"").decode() != _FORMAT:
-        raise ValueError("it has no such format")
-    return int(about[b"bins"]), *(table[name].to_numpy() for name in _COLUMNS)
+    with parquet.ParquetFile(io.BytesIO(contents), page_checksum_verification=True) as file:
+        about = file.schema_arrow.metadata or {}
+        if about.get(b"format", b"").decode() != _FORMAT:
+            raise ValueError("it has no such format")
+        bins = check_count(int(about[b"bins"]), "bins", at_most=MOST_BINS)
+        if file.metadata.num_rows > bins:  # a small file may unpack to any number of rows
+            raise ValueError(f"it has {file.metadata.num_rows} rows for {bins} bins")
+        table = file.read(columns=list(_COLUMNS))
+    return bins, *(table[name].to_numpy() for name in _COLUMNS)

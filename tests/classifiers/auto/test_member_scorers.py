@@ -55,7 +55,7 @@ def test_one_seed_is_one_result_and_weights_are_taken(name):
 
 
 def test_a_file_of_a_stack_holds_no_type_beyond_the_trusted_ones():
-    from tpauc.cli.runs import _TRUSTED
+    from tpauc.cli.model_file import _TRUSTED
 
     for recipe in RECIPES.values():
         assert set(skops.io.get_untrusted_types(data=skops.io.dumps(recipe.train(DATA, 0)))) <= _TRUSTED

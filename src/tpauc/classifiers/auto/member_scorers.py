@@ -18,7 +18,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import NearestNeighbors
 from sklearn.tree._tree import TREE_LEAF, Tree
 
-from tpauc._validation import import_extra
+from tpauc.classifiers.boosting.tree_text import read_booster
 
 Array = npt.NDArray[Any]
 
@@ -157,11 +157,7 @@ class BoosterMember:
 
     def __call__(self, X: Array) -> Array:
         if not hasattr(self, "_boosters"):
-            lightgbm = import_extra("lightgbm", "lightgbm")
-            try:
-                self._boosters = [lightgbm.Booster(model_str=text) for text in self.texts]
-            except lightgbm.basic.LightGBMError as error:
-                raise ValueError(f"its trees are not LightGBM's: {error}") from error
+            self._boosters = [read_booster(text, X.shape[1]) for text in self.texts]
         return np.asarray(
             np.mean([found.predict(X, raw_score=True, num_threads=1) for found in self._boosters], axis=0)
         )

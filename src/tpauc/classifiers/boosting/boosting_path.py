@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from tpauc._validation import BoolArray, import_extra
+from tpauc._validation import BoolArray, check_count, import_extra
 from tpauc.classifiers._candidates import FoldTPAUC, validate_folds
 from tpauc.classifiers.base import TrainingData
 from tpauc.classifiers.boosting.objective import SOFTNESS, region_gradient
+from tpauc.classifiers.boosting.tree_text import read_booster
 from tpauc.classifiers.progress import steps
 from tpauc.region import Region
 
@@ -105,12 +106,16 @@ class TreeSequence:
         return {"text": text, "n_trees": [list(pair) for pair in self._n_trees.items()], "n_threads": self._n_threads}
 
     @classmethod
-    def restored(cls, stored: Mapping[str, Any]) -> TreeSequence:
-        """Return closed trees from what `stored` returned."""
+    def restored(cls, stored: Mapping[str, Any], n_features: int) -> TreeSequence:
+        """Return closed trees from what `stored` returned; it may come from a file, so all of it is checked."""
         trees = cls.__new__(cls)
-        trees._n_trees, trees._n_threads = dict(stored["n_trees"]), stored["n_threads"]
-        text, lightgbm = stored["text"], import_extra("lightgbm", "lightgbm")
-        trees._booster = lightgbm.Booster(model_str=text) if text else None
+        trees._n_threads = check_count(stored["n_threads"], "n_threads", at_least=-1, at_most=4096)
+        trees._booster = read_booster(stored["text"], n_features) if stored["text"] else None
+        most = 0 if trees._booster is None else trees._booster.num_trees()
+        trees._n_trees = {
+            check_count(rounds, "rounds", at_least=0): check_count(number, "n_trees", at_least=0, at_most=most)
+            for rounds, number in stored["n_trees"]
+        }
         return trees
 
 
@@ -197,11 +202,11 @@ class BoostingPath:
         }
 
     @classmethod
-    def restored(cls, stored: Mapping[str, Any]) -> BoostingPath:
+    def restored(cls, stored: Mapping[str, Any], n_features: int) -> BoostingPath:
         """Return a closed path from what `stored` returned."""
         path = cls.__new__(cls)
-        path._trunk = TreeSequence.restored(stored["trunk"])
-        path._branches = {switch: TreeSequence.restored(trees) for switch, trees in stored["branches"]}
+        path._trunk = TreeSequence.restored(stored["trunk"], n_features)
+        path._branches = {switch: TreeSequence.restored(trees, n_features) for switch, trees in stored["branches"]}
         return path
 
 
