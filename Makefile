@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit test-oldest dist docs demo bench-speed bench-quality bench-auto bench-overhead bench-images bench-recipes bench-boosting bench-frames fuzz clean
+.PHONY: test lint types unit test-oldest dist docs demo bench-speed bench-quality bench-auto bench-overhead bench-images bench-recipes bench-boosting bench-frames examples fuzz clean
 
 test: lint types unit
 
@@ -108,6 +108,18 @@ bench-quality: .venv-peers/installed
 bench-auto: .venv/installed
 	$(BIN)/python benchmarks/auto_scoring.py $(ARGS)
 
+# The examples with the real packages, in an environment of their own; torch first and pinned, as above.
+.venv-examples/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-examples
+	.venv-examples/bin/pip install --quiet $(TORCH)
+	.venv-examples/bin/pip install --quiet -c constraints.txt lightning transformers accelerate
+	.venv-examples/bin/pip install --quiet -c constraints.txt -e '.[torch]'
+	touch $@
+
+examples: .venv-examples/installed
+	for name in plain_pytorch lightning_module huggingface_trainer; do \
+		OMP_NUM_THREADS=1 .venv-examples/bin/python examples/$$name.py || exit 1; done
+
 # Ten minutes of random files and calls, in an environment of its own; ARGS="--seconds 60 --only csv" is shorter.
 .venv-fuzz/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-fuzz
@@ -120,4 +132,4 @@ fuzz: .venv-fuzz/installed
 
 clean:
 	rm -rf docs/api docs/auto_gallery docs/reference
-	rm -rf .venv .venv-demo .venv-dist .venv-fuzz .venv-oldest .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-demo .venv-dist .venv-examples .venv-fuzz .venv-oldest .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
