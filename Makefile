@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit test-oldest dist demo bench-speed bench-quality bench-auto bench-overhead bench-images bench-recipes bench-boosting bench-frames fuzz clean
+.PHONY: test lint types unit test-oldest dist docs demo bench-speed bench-quality bench-auto bench-overhead bench-images bench-recipes bench-boosting bench-frames fuzz clean
 
 test: lint types unit
 
@@ -12,7 +12,7 @@ test: lint types unit
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet $(TORCH)
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[test]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[test,docs]'
 	touch $@
 
 lint: .venv/installed
@@ -48,6 +48,13 @@ dist: .venv/installed
 	.venv-dist/bin/pip install --quiet -c constraints.txt dist/*.whl
 	.venv-dist/bin/python -W error tests/installed.py
 	rm -rf .venv-dist
+
+# The site, into build/docs, without a network: warnings are errors, the examples of the gallery are run, every link
+# inside the site is followed. The code on the pages is run by tests/test_documents.py.
+docs: .venv/installed
+	rm -rf build/docs build/doctrees docs/api docs/auto_gallery docs/reference
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going --quiet -d build/doctrees -b html docs build/docs
+	$(BIN)/python docs/_sphinx/check_site.py build/docs
 
 # Losses side by side on data that scikit-learn brings along; writes demo/report.html.
 demo: .venv/installed
@@ -102,4 +109,5 @@ fuzz: .venv-fuzz/installed
 	OMP_NUM_THREADS=1 .venv-fuzz/bin/python tests/fuzz/run_fuzz.py $(ARGS)
 
 clean:
+	rm -rf docs/api docs/auto_gallery docs/reference
 	rm -rf .venv .venv-dist .venv-fuzz .venv-oldest .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -31,8 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from tpauc.metrics.comparison import compare_tpauc
-from tpauc.metrics.intervals import tpauc_interval
+from tpauc.metrics.comparison import compare_partial_auc
+from tpauc.metrics.intervals import partial_auc_interval
+from tpauc.region import Region
 
 RESULTS = Path(__file__).parent / "results" / "coverage.csv"
 REPETITIONS, RESAMPLES = 300, 499
@@ -42,6 +43,8 @@ WITHIN_GROUP = 0.5  # share of the variance that rows of a group have in common
 TIE_WIDTH = 0.5  # scores are rounded to multiples of this
 SHARED_NOISE = 0.7  # share of the variance that two models have in common
 REGIONS = [(0.1, 0.05), (0.3, 0.3), (1.0, 0.1)]
+# Rectangles by scenario: alpha, beta, min_alpha, min_beta.
+RECTANGLES = {"lower left": (1.0, 0.3, 0.5, 0.0), "middle band": (0.7, 0.5, 0.3, 0.1), "fpr band": (1.0, 0.3, 0.0, 0.1)}
 
 Array = NDArray[Any]
 
@@ -51,7 +54,7 @@ class Cell:
     """A population, the size of the samples, and what is done with each."""
 
     what: str  # "interval" or "comparison"
-    scenario: str  # "plain", "rare", "ties", "groups", "groups ignored"
+    scenario: str  # "plain", "rare", "ties", "groups", "groups ignored", or the name of a rectangle
     n_positive: int
     n_negative: int
     alpha: float
@@ -59,6 +62,10 @@ class Cell:
     tpauc: float
     spread: float  # of the positives; for a comparison, of the positives of the second model
     method: str = "auto"
+
+    @property
+    def region(self) -> Region:
+        return Region(self.alpha, self.beta, *RECTANGLES.get(self.scenario, ())[2:])
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -95,12 +102,21 @@ def true_tpauc(
     return float(hard_positive @ below / (alpha * beta))
 
 
-def shift_for(tpauc: float, spread: float, alpha: float, beta: float) -> float:
-    """Mean of the positives whose scores have this TPAUC, by bisection."""
+def true_area(shift: float, spread: float, region: Region, ties: bool = False) -> float:
+    """Normalised area of a rectangle: the areas of its corners, added and subtracted."""
+    corners = (
+        sign * corner.area * true_tpauc(shift, spread, corner.alpha, corner.beta, ties)
+        for sign, corner in region.signed_corners()
+    )
+    return sum(corners) / region.area
+
+
+def shift_for(tpauc: float, spread: float, region: Region) -> float:
+    """Mean of the positives whose scores have this area, by bisection."""
     low, high = -10.0, 30.0
     for _ in range(60):
         middle = (low + high) / 2.0
-        low, high = (middle, high) if true_tpauc(middle, spread, alpha, beta) < tpauc else (low, middle)
+        low, high = (middle, high) if true_area(middle, spread, region) < tpauc else (low, middle)
     return low
 
 
@@ -144,6 +160,10 @@ def cells() -> Iterator[Cell]:
         for scenario, method in itertools.product(("groups", "groups ignored"), ("bootstrap", "delong")):
             yield Cell("interval", scenario, 300, 900, alpha, beta, tpauc, 1.0, method)
             yield Cell("comparison", scenario, 300, 900, alpha, beta, tpauc, 1.0, method)
+    for (scenario, (alpha, beta, *_)), tpauc in itertools.product(RECTANGLES.items(), (0.5, 0.8, 0.95)):
+        for n, method in itertools.product((50, 200), ("bootstrap", "delong")):
+            yield Cell("interval", scenario, n, 10 * n, alpha, beta, tpauc, 1.0, method)
+        yield Cell("comparison", scenario, 100, 1_000, alpha, beta, tpauc, 2.0)
 
 
 def run(cell: Cell, repetitions: int) -> Result:
@@ -153,11 +173,11 @@ def run(cell: Cell, repetitions: int) -> Result:
     grouped = cell.scenario.startswith("groups")
     groups = np.arange(y.size) // ROWS_PER_GROUP if grouped else np.arange(y.size)
     spreads = (cell.spread,) if cell.what == "interval" else (1.0, cell.spread)
-    shifts = [shift_for(cell.tpauc, spread, cell.alpha, cell.beta) for spread in spreads]
+    shifts = [shift_for(cell.tpauc, spread, cell.region) for spread in spreads]
     truth = 0.0
     if cell.what == "interval":
-        truth = true_tpauc(shifts[0], spreads[0], cell.alpha, cell.beta, cell.scenario == "ties")
-    options: dict[str, Any] = {"alpha": cell.alpha, "beta": cell.beta, "method": cell.method}
+        truth = true_area(shifts[0], spreads[0], cell.region, cell.scenario == "ties")
+    options: dict[str, Any] = {"region": cell.region, "method": cell.method}
     options |= {"n_resamples": RESAMPLES, "groups": groups if cell.scenario == "groups" else None}
     below = above = hard = 0
     start = time.process_time()
@@ -172,11 +192,11 @@ def run(cell: Cell, repetitions: int) -> Result:
             score = np.where(y, shift + spread * score, score)
             models.append(np.round(score / TIE_WIDTH) * TIE_WIDTH if cell.scenario == "ties" else score)
         if cell.what == "interval":
-            interval = tpauc_interval(y, models[0], **options, random_state=generator)
+            interval = partial_auc_interval(y, models[0], **options, random_state=generator)
             low, high, hard = interval.low, interval.high, interval.hard_positives
         else:
-            comparison = compare_tpauc(y, *models, **options, random_state=generator)
-            low, high, hard = comparison.low, comparison.high, int(cell.n_positive * cell.alpha)
+            comparison = compare_partial_auc(y, *models, **options, random_state=generator)
+            low, high, hard = comparison.low, comparison.high, cell.region.hard_positives(cell.n_positive)
         below += truth < low
         above += truth > high
     inside = repetitions - below - above

@@ -73,6 +73,26 @@ def libauc_kl(size: int) -> Peer:
     )
 
 
+def libauc_cvar(size: int) -> Peer:
+    """LibAUC's CVaR form of TPAUC(0.3, 0.3), which keeps a threshold and a dual variable per row of the data set."""
+    loss = module("libauc.losses.auc").tpAUC_CVaR_loss(
+        size, threshold=1.0, theta_0=0.3, theta_1=0.3, device=torch.device("cpu")
+    )
+    rows = torch.arange(size)
+    return Peer(lambda logits, labels: loss(torch.sigmoid(logits), labels, rows))
+
+
+def xcurve_unbiased() -> Peer:
+    """XCurve's instance-wise form of TPAUC(0.3, 0.3), whose softplus selection is not the risk."""
+    loss = module("XCurve.AUROC.losses.PartialAUROC").UnbiasedPAUCLoss(0.3, 0.3, torch.device("cpu"))
+    variables = (loss.a, loss.b, loss.g, loss.s_p, loss.s_n)
+    return Peer(
+        lambda logits, labels: loss(torch.sigmoid(logits), labels),
+        variables,
+        "theirs is O(n) as well, of another value",
+    )
+
+
 def libauc_metric() -> Peer:
     """LibAUC's TPAUC(0.3, 0.3)."""
     score = module("libauc.metrics").pauc_roc_score

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier
 
 import peers
+from tpauc.classifiers.auto.stacked_members import FoldTraining
 from tpauc.classifiers.boosting.booster import TPAUCBooster
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.region import Region
@@ -127,6 +128,30 @@ FOR_ALL_REGIONS: dict[str, Callable[[int], Any]] = {
 def booster(family: str, region: Region, seed: int) -> Any:
     """Return our boosted trees."""
     return TPAUCBooster(alpha=region.alpha, beta=region.beta, n_jobs=1, random_state=seed)
+
+
+@contextmanager
+def shared_members(reused: list[float]) -> Iterator[None]:
+    """Within it, stacks fitted to the same rows with the same seed train members that know no region only once.
+
+    All members but the linear one are such, so the models are the same as without it. The processor time that another
+    training would have taken is added to ``reused``.
+    """
+    trained: dict[str, tuple[Any, float]] = {}
+    train = FoldTraining._in_folds
+
+    def train_once(self: FoldTraining, recipe: Any, *others: Any) -> Any:
+        started = time.process_time()
+        if recipe.name in trained:
+            member, seconds = trained[recipe.name]
+            reused.append(seconds)
+            return self._trained(member.name, member.scorer, member.out_of_fold, member.seconds)
+        member = train(self, recipe, *others)
+        trained[recipe.name] = member, time.process_time() - started
+        return member
+
+    with patch.object(FoldTraining, "_in_folds", train_once):
+        yield
 
 
 def auto(family: str, region: Region, seed: int, model: str = AUTO) -> Any:

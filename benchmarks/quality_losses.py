@@ -15,11 +15,19 @@ from torch import Tensor, nn
 
 import peers
 from tpauc.classifiers.training_methods import LOSSES
-from tpauc.losses.minimax import MinimaxTPAUCLoss, descent_ascent
+from tpauc.losses.cvar import CVaRTPAUCLoss
+from tpauc.losses.instancewise import InstanceWiseTPAUCLoss
+from tpauc.losses.kl import KLTPAUCLoss
+from tpauc.losses.minimax import SaddleLoss, descent_ascent
+from tpauc.losses.rate_constrained import FPRAtRecallLoss, RecallAtFPRLoss
+from tpauc.losses.tpauc_loss import TPAUCLoss
+from tpauc.losses.weighting import Polynomial
 from tpauc.region import Region
 
 DUAL_LR = 0.1
 SADDLE_FACTOR = 10.0  # descent without Adam's scaling takes steps that much larger
+STRENGTHS = (0.3, 1.0, 3.0)  # temperatures of KL, exponents of the normalised risk
+DUAL_STEPS = (0.03, 0.1, 0.3)  # of thresholds and of other variables that a loss learns
 
 
 @dataclass(frozen=True)
@@ -73,18 +81,66 @@ def _saddle(descend: list[Tensor], ascend: list[Tensor]) -> Callable[[nn.Module,
 
 def ours(name: str, *, uses_region: bool = False) -> Loss:
     """Return a loss of the library by its name in the estimator."""
+    return Loss(lambda _, region, n_rows: _objective(LOSSES[name](region)), uses_region)
 
-    def make(_: None, region: Region, n_rows: int) -> Objective:
-        loss = LOSSES[name](region)
-        optimizer = _adam
-        if isinstance(loss, MinimaxTPAUCLoss):
 
-            def optimizer(module: nn.Module, lr: float) -> torch.optim.Optimizer:
-                return descent_ascent(module, loss, lr=SADDLE_FACTOR * lr, dual_lr=DUAL_LR)
+def _objective(loss: nn.Module, dual_lr: float = DUAL_LR) -> Objective:
+    optimizer = _adam
+    if isinstance(loss, SaddleLoss):
 
-        return Objective(lambda logits, labels, rows: loss(logits, labels), optimizer)
+        def optimizer(module: nn.Module, lr: float) -> torch.optim.Optimizer:
+            return descent_ascent(module, loss, lr=SADDLE_FACTOR * lr, dual_lr=dual_lr)
 
-    return Loss(make, uses_region)
+    return Objective(lambda logits, labels, rows: loss(logits, labels), optimizer)
+
+
+def normalised() -> Loss:
+    """Return the normalised risk of the paper's family; its exponent is chosen by validation."""
+    return Loss(
+        lambda exponent, region, n_rows: _objective(TPAUCLoss(Polynomial.from_exponent(exponent), normalize=True)),
+        settings=STRENGTHS,
+    )
+
+
+def cvar() -> Loss:
+    """Return the mean over the hard pairs by tracked thresholds; their step size is chosen by validation."""
+
+    def make(step: float, region: Region, n_rows: int) -> Objective:
+        return _objective(CVaRTPAUCLoss(region.alpha, region.beta, dual_lr=step))
+
+    return Loss(make, uses_region=True, settings=DUAL_STEPS)
+
+
+def kl() -> Loss:
+    """Our KL form without row numbers; lam = tau is chosen by validation, as for LibAUC's."""
+    return Loss(lambda strength, region, n_rows: _objective(KLTPAUCLoss(strength, strength)), settings=STRENGTHS)
+
+
+def instance_wise() -> Loss:
+    """Return the instance-wise form by descent and ascent; the step size of its variables is chosen by validation."""
+
+    def make(step: float, region: Region, n_rows: int) -> Objective:
+        return _objective(InstanceWiseTPAUCLoss(region.alpha, region.beta, threshold_lr=step), dual_lr=step)
+
+    return Loss(make, uses_region=True, settings=DUAL_STEPS)
+
+
+def recall_at_fpr() -> Loss:
+    """Return the loss of the most recall at FPR beta; the step size of the threshold is chosen by validation."""
+    return Loss(
+        lambda step, region, n_rows: _objective(RecallAtFPRLoss(region.beta, dual_lr=step)),
+        uses_region=True,
+        settings=DUAL_STEPS,
+    )
+
+
+def fpr_at_recall() -> Loss:
+    """Return the loss of the lowest FPR at recall 1 - alpha; the step size of the threshold is chosen by validation."""
+    return Loss(
+        lambda step, region, n_rows: _objective(FPRAtRecallLoss(region.alpha, dual_lr=step)),
+        uses_region=True,
+        settings=DUAL_STEPS,
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- peers
@@ -98,7 +154,26 @@ def libauc_kl() -> Loss:
         loss = module.tpAUC_KL_Loss(data_len=n_rows, Lambda=strength, tau=strength, device=torch.device("cpu"))
         return Objective(lambda logits, labels, rows: loss(torch.sigmoid(logits), labels, rows), _adam)
 
-    return Loss(make, settings=(0.3, 1.0, 3.0))
+    return Loss(make, settings=STRENGTHS)
+
+
+def libauc_cvar() -> Loss:
+    """LibAUC's CVaR form (STACO), on sigmoid scores; the step size of its dual variables is chosen by validation."""
+
+    def make(step: float, region: Region, n_rows: int) -> Objective:
+        loss = peers.module("libauc.losses.auc").tpAUC_CVaR_loss(
+            n_rows,
+            threshold=1.0,
+            alpha=step,
+            beta_0=step,
+            beta_1=step,
+            theta_0=region.alpha,
+            theta_1=region.beta,
+            device=torch.device("cpu"),
+        )
+        return Objective(lambda logits, labels, rows: loss(torch.sigmoid(logits), labels, rows), _adam)
+
+    return Loss(make, uses_region=True, settings=DUAL_STEPS)
 
 
 def xcurve_pairs(scheme: str) -> Loss:

@@ -17,7 +17,7 @@ os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS
 import argparse
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,9 @@ from record import (
 )
 from timing import Step, alternating_best, extra_memory, once
 from tpauc import tpauc_score
+from tpauc.losses.cvar import CVaRTPAUCLoss
+from tpauc.losses.instancewise import InstanceWiseTPAUCLoss
+from tpauc.losses.kl import KLTPAUCLoss
 from tpauc.losses.minimax import MinimaxTPAUCLoss
 from tpauc.losses.tpauc_loss import TPAUCLoss
 from tpauc.losses.weighting import Exponential, Polynomial, Weighting
@@ -52,6 +55,9 @@ from tpauc.samplers import StratifiedBatchSampler
 CROSS_ENTROPY = "BCEWithLogitsLoss"
 PAIR_MATRIX = "XCurve pair matrix"
 KL = "LibAUC KL"
+SAME_KL = "LibAUC KL, same objective"
+CVAR = "LibAUC CVaR"
+UNBIASED = "XCurve unbiased"
 MINIMAX = "XCurve minimax"
 LIBAUC_METRIC = "LibAUC TPAUC"
 XCURVE_METRIC = "XCurve TPAUC"
@@ -67,6 +73,12 @@ REQUIRED: dict[tuple[str, int], Requirement] = {
     (PAIR_MATRIX, 8_192): at_least(20),
     (PAIR_MATRIX, 65_536): at_least(1_000),
     (KL, 8_192): at_least(50),
+    (SAME_KL, 128): at_least(1),
+    (SAME_KL, 8_192): at_least(10),
+    (CVAR, 128): at_least(1),
+    (CVAR, 8_192): at_least(10),
+    (UNBIASED, 128): at_least(1),
+    (UNBIASED, 8_192): at_least(10),
     (MINIMAX, 128): at_least(3),
     (LIBAUC_METRIC, 10_000): at_least(5),
     (LIBAUC_METRIC, 1_000_000): at_least(5),
@@ -149,6 +161,26 @@ def against_kl(size: int) -> Measurement:
     return Measurement(alternating_best(ours, other), memory_of(ours, other, size), peer.note)
 
 
+def against_same_kl(size: int) -> Measurement:
+    peer = peers.libauc_kl(size)
+    ours, other = forward_backward(KLTPAUCLoss(1.0, 1.0), size), forward_backward(peer.run, size)
+    return Measurement(alternating_best(ours, other), memory_of(ours, other, size))
+
+
+def against_cvar(size: int) -> Measurement:
+    peer = peers.libauc_cvar(size)
+    ours, other = forward_backward(CVaRTPAUCLoss(0.3, 0.3), size), forward_backward(peer.run, size)
+    return Measurement(alternating_best(ours, other), memory_of(ours, other, size))
+
+
+def against_unbiased(size: int) -> Measurement:
+    peer = peers.xcurve_unbiased()
+    loss = InstanceWiseTPAUCLoss(0.3, 0.3)
+    ours = forward_backward(loss, size, *loss.parameters())
+    other = forward_backward(peer.run, size, *peer.parameters)
+    return Measurement(alternating_best(ours, other), memory_of(ours, other, size), peer.note)
+
+
 def against_minimax(size: int) -> Measurement:
     peer = peers.xcurve_minimax()
     loss = MinimaxTPAUCLoss(SAME_AS_XCURVE)
@@ -227,10 +259,12 @@ def free_memory() -> float:
     return next((float(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")), float("inf"))
 
 
-def comparisons(*, quick: bool, skip_large: bool) -> Iterator[Row]:
-    """Make every comparison at the sizes that ``REQUIRED`` lists, or at a small one."""
+def comparisons(*, quick: bool, skip_large: bool, only: Sequence[str] = ()) -> Iterator[Row]:
+    """Make every comparison at the sizes that ``REQUIRED`` lists, or at a small one; with ``only``, of these peers."""
 
     def sizes(other: str, *, small: int) -> list[int]:
+        if only and other not in only:
+            return []
         return [small] if quick else [size for name, size in REQUIRED if name == other]
 
     def row(what: str, other: str, size: int, measure: Callable[..., Measurement], *arguments: Any) -> Row:
@@ -244,6 +278,12 @@ def comparisons(*, quick: bool, skip_large: bool) -> Iterator[Row]:
         yield row("TPAUCLoss Polynomial", PAIR_MATRIX, size, against_pair_matrix, size, skip_large)
     for size in sizes(KL, small=500):
         yield row("TPAUCLoss Polynomial", KL, size, against_kl, size)
+    for size in sizes(SAME_KL, small=128):
+        yield row("KLTPAUCLoss", SAME_KL, size, against_same_kl, size)
+    for size in sizes(CVAR, small=128):
+        yield row("CVaRTPAUCLoss", CVAR, size, against_cvar, size)
+    for size in sizes(UNBIASED, small=128):
+        yield row("InstanceWiseTPAUCLoss", UNBIASED, size, against_unbiased, size)
     for size in sizes(MINIMAX, small=128):
         yield row("MinimaxTPAUCLoss Polynomial", MINIMAX, size, against_minimax, size)
     for size in sizes(SKLEARN_METRIC, small=1_000):
@@ -263,18 +303,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Time tpauc side by side with its peers, on one thread.")
     parser.add_argument("--quick", action="store_true", help="small sizes, nothing written")
     parser.add_argument("--skip-large", action="store_true", help="leave out the comparison that needs about 8 GB")
+    parser.add_argument("--only", nargs="+", default=[], metavar="PEER", help="these peers alone, nothing written")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the CSV file")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     rows = []
     print_header()
-    for row in comparisons(quick=options.quick, skip_large=options.skip_large):
+    for row in comparisons(quick=options.quick, skip_large=options.skip_large, only=options.only):
         print_row(row)
         rows.append(row)
     missed = [row for row in rows if row.reached == "no"]
     reached = sum(row.reached == "yes" for row in rows)
     print(f"\n{reached} requirements reached, {len(missed)} missed, {len(rows)} comparisons")
-    if options.quick:
+    if options.quick or options.only:
         return 0
     print(f"written to {os.path.relpath(write_csv(rows, options.output))}")
     return 1 if missed else 0

@@ -16,6 +16,7 @@ from unittest import mock
 
 import numpy as np
 import torch
+from matplotlib import pyplot
 from sklearn.naive_bayes import GaussianNB
 from torch import nn
 
@@ -23,7 +24,7 @@ import tpauc
 from tpauc import frames
 from tpauc.classifiers import advice
 from tpauc.metrics import study_planning
-from wrong_values import ANYTHING, AS_IS, MEANING, REFUSED, no_such_file
+from wrong_values import ANYTHING, AS_IS, MEANING, REFUSED, WRONG, no_such_file
 
 N = 24
 Y = np.arange(N) % 3 == 0
@@ -107,6 +108,7 @@ _ANY_SCALE = {"sample_weight": {"array with 1e308": AS_IS}}  # areas depend on t
 
 
 REGION = {"alpha": 0.5, "beta": 0.5}
+RECTANGLE = {"region": tpauc.Region(0.5, 0.5, min_beta=0.2)}
 FEW = {"n_resamples": 40, "random_state": 0}
 THREE_TENTHS = MEANING["share"]
 
@@ -132,10 +134,14 @@ METRICS = [
         kinds={"min_fpr": "share"},
         meaning=_ANY_SCALE,
     ),
-    Row("tpauc_score", {"y_true": Y_TRUE, "y_score": SCORES, **REGION}, meaning=_ANY_SCALE),
+    Row(
+        "tpauc_score",
+        {"y_true": Y_TRUE, "y_score": SCORES, **REGION},
+        meaning=_ANY_SCALE | {"average": {"None": AS_IS}},
+    ),
     Row(
         "partial_auc_score",
-        {"y_true": Y_TRUE, "y_score": SCORES, "region": tpauc.Region(0.5, 0.5, min_beta=0.2)},
+        {"y_true": Y_TRUE, "y_score": SCORES, **RECTANGLE},
         meaning=_ANY_SCALE,
     ),
     Row("tpr_dependent_opauc", {"y_true": Y_TRUE, "y_score": SCORES, **REGION}, meaning=_ANY_SCALE),
@@ -146,6 +152,7 @@ METRICS = [
         meaning={"fpr": {"array of one": AS_IS}, "random_state": {"None": AS_IS}},
     ),
     Row("compare_tpauc", {"y_true": Y_TRUE, "score_a": SCORES, "score_b": SCORES[::-1], **REGION, **FEW}),
+    Row("compare_partial_auc", {"y_true": Y_TRUE, "score_a": SCORES, "score_b": SCORES[::-1], **RECTANGLE, **FEW}),
     Row(
         "net_benefit",
         {"y_true": Y_TRUE, "y_score": PROBABILITIES},
@@ -155,6 +162,7 @@ METRICS = [
         },
     ),
     _metric("tpauc_interval", **REGION, **FEW),
+    _metric("partial_auc_interval", **RECTANGLE, **FEW),
     _metric("operating_point", **REGION),
     Row(
         "evaluate_threshold",
@@ -182,7 +190,7 @@ METRICS = [
         meaning={"by": {"array of objects": AS_IS, "array of records": AS_IS}},
     ),
     Row("two_way_partial_auc", {"scores": LOGITS, "labels": LABELS, **REGION}),
-    Row("TwoWayPartialAUC", REGION),
+    Row("TwoWayPartialAUC", REGION, meaning={"average": {"None": AS_IS}}),
 ]
 
 
@@ -538,9 +546,53 @@ def _report(**arguments: Any) -> Any:
     return tpauc.report(**arguments)
 
 
+def _display(method: str) -> Callable[..., Any]:
+    """Return a function that makes a display, and returns what it drew instead of a figure."""
+
+    def drawn(**arguments: Any) -> Any:
+        if method == "plot":
+            display = tpauc.ROCRegionDisplay(fpr=np.array([0.0, 1.0]), tpr=np.array([0.0, 1.0]), tpauc=0.5, **REGION)
+        else:
+            display = tpauc.ROCRegionDisplay
+        try:
+            return np.atleast_1d(getattr(display, method)(**arguments).tpauc)
+        finally:
+            pyplot.close("all")
+
+    return drawn
+
+
+_NAIVE = GaussianNB().fit(X, Y_TRUE)
+_FOLDS = {"estimator": [_NAIVE, _NAIVE], "indices": {"test": [np.arange(12), np.arange(12, N)]}}
+_TEXT_KINDS = {"name": "text", "zoom": "flag", "plot_chance_level": "flag"}
+_NO_OPTIONS = {"curve_kwargs": {"empty dict": AS_IS}}
+_OF_ONE_MODEL = {"scores": {"array with 1e308": REFUSED}}
+
 REPORTING = [
-    Row("plot_roc", _MODELS),
-    Row("plot_scores", _MODELS),
+    Row("plot_roc", _MODELS, kinds={"scores": "scores"}, meaning=_OF_ONE_MODEL),
+    Row("plot_scores", _MODELS, kinds={"scores": "scores"}, meaning=_OF_ONE_MODEL),
+    Row(
+        "ROCRegionDisplay.from_predictions",
+        {"y_true": Y_TRUE, "y_score": SCORES, **REGION},
+        _display("from_predictions"),
+        kinds=_TEXT_KINDS,
+        meaning=_NO_OPTIONS,
+    ),
+    Row(
+        "ROCRegionDisplay.from_estimator",
+        {"estimator": _NAIVE, "X": X, "y": Y_TRUE, **REGION},
+        _display("from_estimator"),
+        kinds=_TEXT_KINDS,
+        meaning={**_NO_OPTIONS, "X": dict.fromkeys(WRONG, ANYTHING)},
+    ),
+    Row(
+        "ROCRegionDisplay.from_cv_results",
+        {"cv_results": _FOLDS, "X": X, "y": Y_TRUE, **REGION},
+        _display("from_cv_results"),
+        kinds=_TEXT_KINDS,
+        meaning={**_NO_OPTIONS, "X": dict.fromkeys(WRONG, ANYTHING)},
+    ),
+    Row("ROCRegionDisplay.plot", {}, _display("plot"), kinds=_TEXT_KINDS, meaning=_NO_OPTIONS),
     Row("plot_training", {"history": _HISTORY}),
     Row(
         "report",
@@ -586,6 +638,7 @@ def _histogram() -> frames.Histogram:
 FRAMES = [
     Row("frames.auc_score", _COLUMNS, meaning=_TABLES),
     Row("frames.opauc_score", {**_COLUMNS, "beta": 0.5}, kinds={"min_fpr": "share"}, meaning=_TABLES),
+    Row("frames.partial_auc_score", {**_COLUMNS, "region": tpauc.Region(0.5, 0.5, min_beta=0.1)}, meaning=_TABLES),
     Row("frames.tpauc_score", {**_COLUMNS, **REGION}, meaning=_TABLES),
     Row(
         "frames.evaluate",
@@ -637,7 +690,16 @@ _RESULT = "made by the library, not by users"
 _INSIDE = "called by the losses on tensors that they have checked"
 EXEMPT = {
     **dict.fromkeys(
-        ["Advice", "DecisionCurve", "Evaluation", "FitResult", "OperatingPoint", "frames.Evaluation"], _RESULT
+        [
+            "Advice",
+            "DecisionCurve",
+            "Evaluation",
+            "FitResult",
+            "OperatingPoint",
+            "ROCRegionDisplay",
+            "frames.Evaluation",
+        ],
+        _RESULT,
     ),
     **dict.fromkeys(["CheckpointError", "TrainingDivergedError", "TrainingInterrupted"], _RESULT),
     **{

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -307,6 +308,23 @@ def test_every_peer_of_the_stack_is_told_where_it_is_missing(quality, tmp_path, 
         outcomes = list(quality.methods.outcomes(problem, method, [CORNER, Region(0.1, 0.1)]))
         assert [outcome.scores for outcome in outcomes] == [None, None]
         assert all(outcome.note.startswith("peer not installed") for outcome in outcomes)
+
+
+def test_members_that_know_no_region_are_trained_once_and_the_stacks_stay_the_same(quality, tmp_path):
+    save(tmp_path / "one.npz")
+    problem = quality.methods.Problem(quality.tables.read(tmp_path / "one.npz", "y").split(0), "auto", 0)
+    regions = [CORNER, Region(0.5, 0.5)]
+    shared = list(quality.methods.outcomes(problem, "auto-fast", regions))
+    alone = list(quality.methods.fit_estimators(problem, regions, partial(quality.auto.auto, model="auto-fast")))
+    assert [outcome.region for outcome in shared] == regions
+    for one, other in zip(shared, alone, strict=True):
+        np.testing.assert_array_equal(one.scores, other.scores)
+        assert one.chosen == other.chosen
+    reused: list[float] = []
+    with quality.auto.shared_members(reused):
+        list(quality.methods.fit_estimators(problem, regions, partial(quality.auto.auto, model="auto-fast")))
+    assert len(reused) == 4  # in the second region all members but the linear one
+    assert min(reused) > 0.0
 
 
 # ---------------------------------------------------------------------------------------------------------- whole run

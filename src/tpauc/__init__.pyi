@@ -39,9 +39,11 @@ from tpauc.metrics.area import partial_auc_score as partial_auc_score
 from tpauc.metrics.area import tpauc_score as tpauc_score
 from tpauc.metrics.area import tpr_dependent_opauc as tpr_dependent_opauc
 from tpauc.metrics.bands import roc_band as roc_band
+from tpauc.metrics.comparison import compare_partial_auc as compare_partial_auc
 from tpauc.metrics.comparison import compare_tpauc as compare_tpauc
 from tpauc.metrics.decision_curve import DecisionCurve as DecisionCurve
 from tpauc.metrics.decision_curve import net_benefit as net_benefit
+from tpauc.metrics.intervals import partial_auc_interval as partial_auc_interval
 from tpauc.metrics.intervals import tpauc_interval as tpauc_interval
 from tpauc.metrics.operating_points import OperatingPoint as OperatingPoint
 from tpauc.metrics.operating_points import evaluate_threshold as evaluate_threshold
@@ -53,6 +55,7 @@ from tpauc.metrics.subgroups import evaluate_by as evaluate_by
 from tpauc.metrics.torchmetric import TwoWayPartialAUC as TwoWayPartialAUC
 from tpauc.metrics.torchmetric import two_way_partial_auc as two_way_partial_auc
 from tpauc.region import Region as Region
+from tpauc.reporting import ROCRegionDisplay as ROCRegionDisplay
 from tpauc.reporting import plot_roc as plot_roc
 from tpauc.reporting import plot_scores as plot_scores
 from tpauc.reporting import plot_training as plot_training

@@ -1,5 +1,6 @@
 """Tables give the values of the NumPy functions, on every engine; mistakes are reported with the number of rows."""
 
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -130,6 +131,45 @@ def test_one_way_and_whole_areas(on_embedded):
         assert frames.opauc_score(table, **columns, **options) == tpauc.opauc_score(y, scores, **options)
     expected = tpauc.tpauc_score(y, scores, **REGION, normalize=False)
     assert frames.tpauc_score(table, **columns, **REGION, normalize=False) == expected
+
+
+RECTANGLES = [
+    tpauc.Region(0.6, 0.5, min_alpha=0.2, min_beta=0.1),
+    tpauc.Region(1.0, 0.3, min_alpha=0.4),
+    tpauc.Region(0.3, 1.0, min_beta=0.7),
+    tpauc.Region(**REGION),
+]
+
+
+def test_rectangles(on_engine):
+    y, scores = made_up()
+    table = on_engine(as_table(y, scores))
+    for region in RECTANGLES:
+        for options in ({}, {"normalize": False, "ties": "optimistic"}):
+            expected = tpauc.partial_auc_score(y, scores, region=region, **options)
+            assert frames.partial_auc_score(table, label="y", score="s", region=region, **options) == expected
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(sample=samples(), shares=st.lists(SHARE, min_size=4, max_size=4), most=st.sampled_from([1, 10**6]))
+def test_any_rectangle_equals_numpy(monkeypatch, sample, shares, most):
+    monkeypatch.setattr(_counting, "MOST_ROWS", most)
+    y, scores = sample
+    (min_alpha, alpha), (min_beta, beta) = sorted(shares[:2]), sorted(shares[2:])
+    region = tpauc.Region(alpha, beta, min_alpha / 2, min_beta / 2)
+    table = polars.DataFrame(as_table(y, scores))
+    try:
+        expected = tpauc.partial_auc_score(y, scores, region=region)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=re.escape(str(error))):
+            frames.partial_auc_score(table, label="y", score="s", region=region)
+    else:
+        assert frames.partial_auc_score(table, label="y", score="s", region=region) == expected
+
+
+def test_a_region_must_be_a_region():
+    with pytest.raises(TypeError, match=r"region must be a tpauc.Region, got \(0.5, 0.4\)"):
+        frames.partial_auc_score(as_table(*made_up()), label="y", score="s", region=(0.5, 0.4))
 
 
 # ----------------------------------------------------------------------------------------------------- types of columns

@@ -14,6 +14,7 @@ import tpauc
 from numpy_values import assert_same_point
 from tpauc import frames
 from tpauc.frames import opening
+from tpauc.frames._engines import duckdb_connection
 from tpauc.frames.opening import find_files
 
 REGION = {"alpha": 0.5, "beta": 0.4}
@@ -68,6 +69,9 @@ def test_files_are_read_by_polars_and_spark(folder, arrays, kind, request):
 def test_settings_of_duckdb_hold(folder):
     relation = frames.open_files(folder / "parquet", **COLUMNS, memory="200MB", threads=1)
     assert len(relation) == 600
+    for given, limit in (("200MB", "143.0 MiB"), ("1 gib", "768.0 MiB"), ("1.5GB", "1.0 GiB")):  # three quarters
+        setting = duckdb_connection(given).sql("select current_setting('memory_limit')").fetchall()
+        assert setting == [(limit,)]
     with pytest.raises(ValueError, match="DuckDB does not accept memory='much'"):
         frames.open_files(folder / "parquet", **COLUMNS, memory="much")
 

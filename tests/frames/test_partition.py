@@ -39,16 +39,16 @@ def test_a_piece_keeps_the_order_and_separates_its_ends(scores, cells):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(FINITE, min_size=3, max_size=40, unique=True))
-def test_ranges_of_cells_hold_their_scores(scores):
+@given(st.lists(FINITE, min_size=3, max_size=40, unique=True), st.sampled_from([16, 4096, BINS]))
+def test_ranges_of_cells_hold_their_scores(scores, bins):
     ordered = np.sort(np.array(scores))
     if ordered[0] == ordered[-1]:
         return
-    partition = Partition()
+    partition = Partition(bins)
     cells = evaluated(partition.cell, ordered)
-    partition.cut(int(cells[0]), int(cells[-1]) + 1, Piece(float(ordered[0]), float(ordered[-1]), 1000, first=BINS))
+    partition.cut(int(cells[0]), int(cells[-1]) + 1, Piece(float(ordered[0]), float(ordered[-1]), 1000, first=bins))
     cut = evaluated(partition.cell, ordered)
-    for found, part in ((cells, Partition()), (cut, partition)):
+    for found, part in ((cells, Partition(bins)), (cut, partition)):
         for score, cell in zip(ordered, found, strict=True):
             low, high = part.range_of(int(cell), int(cell))
             assert low <= score <= high

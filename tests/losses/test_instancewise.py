@@ -129,10 +129,26 @@ def test_variables_stay_in_their_ranges():
         assert max(-a, b - 1) - 1e-6 <= g <= 1
 
 
-def test_second_derivatives_are_right():
+def test_a_second_derivative_is_refused():
     logits, labels = sample(4, 8)
-    loss = at_saddle(logits, labels, 0.5, 0.5).eval()
-    assert torch.autograd.gradgradcheck(lambda z: loss(z, labels), (logits.requires_grad_(),))
+    z = logits.requires_grad_()
+    with pytest.raises(RuntimeError, match="first derivative only"):
+        torch.autograd.grad(InstanceWiseTPAUCLoss(0.5, 0.5)(z, labels), z, create_graph=True)
+
+
+def test_the_gradient_is_right_away_from_the_saddle():
+    """In the logits, with the selection held fixed, and in the three variables."""
+    logits, labels = sample(20, 40)
+    loss = at_saddle(logits, labels, 0.3, 0.1).eval()
+    with torch.no_grad():
+        for variable, value in zip((loss.a, loss.b, loss.g), (0.2, 0.7, 0.4), strict=True):
+            variable.fill_(value)
+
+    def value(z, a, b, g):
+        return torch.func.functional_call(loss, {"a": a, "b": b, "g": g}, (z, labels))
+
+    variables = [variable.detach().clone().requires_grad_() for variable in (loss.a, loss.b, loss.g)]
+    assert torch.autograd.gradcheck(value, (logits.requires_grad_(), *variables))
 
 
 def test_only_training_changes_the_state():

@@ -19,7 +19,8 @@ from stateful_losses import (
     sample,
     value_and_gradient,
 )
-from tpauc.losses import surrogates
+from tpauc.losses import _pair_matrix, surrogates
+from tpauc.losses._square_exponentials import MOST_NODES, SquareExponentials, node_count
 from tpauc.losses.kl import KLTPAUCLoss
 
 CASES = [("square", "sigmoid"), ("squared_hinge", "sigmoid"), ("exponential", "sigmoid"), ("logistic", "logit")]
@@ -103,6 +104,71 @@ def test_blocks_of_any_size_give_the_same(pairs, monkeypatch):
             patch.setattr(surrogates, "BLOCK_PAIRS", pairs)
             found = value_and_gradient(parts, logits + 0.1 * step, labels, indices=torch.arange(22))
         assert_same(found, expected, rtol=1e-10)
+
+
+# ------------------------------------------------------------------------------------------- sums without the pairs
+
+
+def by_interpolation(patch):
+    patch.setattr(_pair_matrix, "FEWEST_PAIRS", 0)
+    patch.setattr(_pair_matrix, "PAIRS_PER_NODE", 0)
+
+
+@pytest.mark.parametrize("lam", [100.0, 10.0, 1.0, 0.3, 0.1, 0.01, 0.001])
+@pytest.mark.parametrize("tau", [1.0, 0.1, math.inf])
+@pytest.mark.parametrize("shift", [0.0, -8.0, 5.0])
+def test_sums_by_interpolation_are_those_over_pairs(lam, tau, shift, monkeypatch):
+    """In three steps with moving averages; a gradient is compared with the largest of its components."""
+    by_pairs = KLTPAUCLoss(tau, lam, num_examples=110)
+    fast = copy.deepcopy(by_pairs)
+    for seed in range(3):
+        logits, labels = sample(30, 80, seed)
+        logits = logits * (1 + seed) + shift
+        expected = value_and_gradient(by_pairs, logits, labels, indices=torch.arange(110))
+        with monkeypatch.context() as patch:
+            by_interpolation(patch)
+            found = value_and_gradient(fast, logits, labels, indices=torch.arange(110))
+        torch.testing.assert_close(found[0], expected[0], rtol=1e-10, atol=0.0)
+        torch.testing.assert_close(found[1], expected[1], rtol=0.0, atol=1e-10 * expected[1].abs().max().item())
+        torch.testing.assert_close(fast.log_u, by_pairs.log_u, rtol=1e-6, atol=1e-6)  # kept in float32
+
+
+@pytest.mark.parametrize(("lam", "nodes"), [(1e9, 2), (1.0, 14), (0.1, 30), (0.001, 249), (1e-4, 257)])
+def test_sharper_weights_need_more_nodes_and_in_the_end_pairs(lam, nodes):
+    assert node_count(lam) == nodes
+    assert (nodes > MOST_NODES) == (lam < 0.001)
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "expected"),
+    [
+        ({}, 8192, True),
+        ({"surrogate": "squared_hinge"}, 8192, True),  # the same between sigmoid scores
+        ({}, 128, False),
+        ({"surrogate": "logistic"}, 8192, False),
+        ({"scores": "logit"}, 8192, False),
+    ],
+)
+def test_only_large_batches_of_the_square_are_interpolated(options, size, expected, monkeypatch):
+    used = []
+    rows = SquareExponentials.rows
+    monkeypatch.setattr(SquareExponentials, "rows", lambda sums: used.append(1) or rows(sums))
+    logits, labels = sample(size // 11, size - size // 11)
+    KLTPAUCLoss(1.0, 1.0, **options)(logits, labels)
+    assert bool(used) == expected
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("lam", [1.0, 0.01])
+def test_interpolation_survives_extreme_batches(dtype, lam, monkeypatch):
+    by_interpolation(monkeypatch)
+    assert_survives_extreme_batches(KLTPAUCLoss(1.0, lam, num_examples=6), dtype, with_indices=False)
+    logits, labels = sample(4, 8)
+    logits[0] = float("nan")
+    assert torch.isnan(KLTPAUCLoss(1.0, lam)(logits, labels))
+
+
+# ------------------------------------------------------------------------------------------------ state and descent
 
 
 @pytest.mark.parametrize("options", [{}, {"indices": torch.arange(12)}], ids=["batch", "indices"])

@@ -28,6 +28,7 @@ LOSSES = {
     "sorted hinge": lambda: TPAUCLoss(Polynomial(3.0), surrogate=Hinge(0.9)),
     "blocks": lambda: TPAUCLoss(Polynomial(3.0), surrogate="logistic"),
     "anchored": lambda: TPAUCLoss(Anchored(0.5, 0.4)),
+    "anchored rectangle": lambda: TPAUCLoss(Anchored(1.0, 0.6, min_alpha=0.4, min_beta=0.1)),
     "normalised": lambda: TPAUCLoss(Polynomial(3.0), normalize=True),
     "normalised, constant weights": lambda: TPAUCLoss(Polynomial(3.0), normalize=True, detach_weights=True),
     "normalised heterogeneous": lambda: TPAUCLoss(Polynomial(3.0), Exponential(4.0), normalize=True),

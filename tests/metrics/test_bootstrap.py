@@ -4,33 +4,41 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from scipy.stats import chisquare, ks_2samp
 
 import reference
 from scored_samples import SEED, SHARE, binormal, samples
 from tpauc.metrics import _bootstrap as resampling
-from tpauc.metrics.area import tpauc_score
-from tpauc.region import Region
+from tpauc.metrics.area import partial_auc_score, tpauc_score
+from tpauc.region import Region, hard_mass
+
+PART = st.sampled_from([0.0, 0.0, 0.25, 0.5, 0.8])  # of a share, for the minimum of a rectangle
 
 
-@given(sample=samples(), alpha=SHARE, beta=SHARE, seed=SEED)
+def sides(y, region):
+    return (y, region.min_alpha, region.alpha), (~y, region.min_beta, region.beta)
+
+
+@given(sample=samples(), alpha=SHARE, beta=SHARE, parts=st.tuples(PART, PART), seed=SEED)
 @settings(deadline=None, max_examples=100)
-def test_counts_of_rows_give_the_score_of_those_rows(sample, alpha, beta, seed):
+def test_counts_of_rows_give_the_score_of_those_rows(sample, alpha, beta, parts, seed):
     y, s = sample
-    region, generator = Region(alpha, beta), np.random.default_rng(seed)
+    region, generator = Region(alpha, beta, alpha * parts[0], beta * parts[1]), np.random.default_rng(seed)
+    assume(all(hard_mass(side.sum(), low) < hard_mass(side.sum(), high) for side, low, high in sides(y, region)))
     counts = np.zeros((5, y.size), dtype=np.intp)
     for side in (y, ~y):
         counts[:, side] = generator.multinomial(side.sum(), np.full(side.sum(), 1 / side.sum()), size=5)
-    k = region.hard_positives(int(y.sum())), region.hard_negatives(int((~y).sum()))
+    ranks = region.ranks_of_positives(int(y.sum())), region.ranks_of_negatives(int((~y).sum()))
     values = resampling._tpauc_of_draws(
         resampling._levels_of(s[y], s[~y]),
-        resampling._running_sum_to(k[0], counts[:, y], np.argsort(s[y])),
-        resampling._running_sum_to(k[1], counts[:, ~y], np.argsort(-s[~y])),
-        *k,
+        resampling._running_sum_to(ranks[0][1], counts[:, y], np.argsort(s[y])),
+        resampling._running_sum_to(ranks[1][1], counts[:, ~y], np.argsort(-s[~y])),
+        *ranks,
     )
     for value, weight in zip(values, counts, strict=True):
-        assert abs(value - tpauc_score(y, s, alpha=alpha, beta=beta, sample_weight=weight)) <= 1e-12
+        assert abs(value - partial_auc_score(y, s, region=region, sample_weight=weight)) <= 1e-12
 
 
 def test_sums_go_on_until_enough_rows_are_drawn():

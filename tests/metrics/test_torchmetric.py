@@ -14,15 +14,10 @@ from torchmetrics import MetricCollection
 import reference
 from processes import run_in_processes
 from tpauc._validation import check_class_counts
+from tpauc.metrics._tensor_pairs import check_finite, histogram_counts, widest_float
 from tpauc.metrics.area import tpauc_score
 from tpauc.metrics.histogram import Histogram
-from tpauc.metrics.torchmetric import (
-    TwoWayPartialAUC,
-    _check_finite,
-    _histogram,
-    _widest_float,
-    two_way_partial_auc,
-)
+from tpauc.metrics.torchmetric import TwoWayPartialAUC, two_way_partial_auc
 
 TIES = ["half", "optimistic", "pessimistic"]
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -206,7 +201,7 @@ def test_without_any_update_there_is_the_error_and_no_warning(bins):
 
 
 def test_checks_let_pass_what_is_right():
-    _check_finite(torch.tensor([1.0, -1e38]), "scores")
+    check_finite(torch.tensor([1.0, -1e38]), "scores")
     check_class_counts(1, 1, "labels")
 
 
@@ -347,7 +342,7 @@ def test_pairs_in_different_bins_are_certain():
 @settings(deadline=None, max_examples=300)
 @given(st.lists(FINITE | SCORES, min_size=2, max_size=2), st.integers(1, 10**6))
 def test_bins_follow_the_order_of_the_scores(pair, bins):
-    low, high = (_histogram(torch.tensor([score], dtype=torch.float64), bins).argmax() for score in sorted(pair))
+    low, high = (histogram_counts(torch.tensor([score], dtype=torch.float64), bins).argmax() for score in sorted(pair))
     assert low <= high
 
 
@@ -358,19 +353,19 @@ def test_bins_follow_the_order_of_the_scores(pair, bins):
 def test_bins_are_those_of_the_formula(score, expected):
     u = 1 / (4 * (1 - score)) if score < 0 else 1 / 4 + score / 2 if score <= 1 else 1 - 1 / (4 * score)
     assert math.floor(80 * u) == expected
-    assert _histogram(torch.tensor([float(score)]), 80).argmax().item() == expected
+    assert histogram_counts(torch.tensor([float(score)]), 80).argmax().item() == expected
 
 
 def test_a_number_falls_into_one_bin_whatever_its_type():
     scores = torch.rand(1000, generator=torch.Generator().manual_seed(5))
-    assert torch.equal(_histogram(scores, 10**6), _histogram(scores.double(), 10**6))
+    assert torch.equal(histogram_counts(scores, 10**6), histogram_counts(scores.double(), 10**6))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_the_largest_scores_find_a_bin(dtype):
     largest = torch.finfo(dtype).max
     scores = torch.tensor([-largest, largest, 0.0, 1.0], dtype=dtype)
-    assert _histogram(scores, 4).tolist() == [1, 1, 0, 2]
+    assert histogram_counts(scores, 4).tolist() == [1, 1, 0, 2]
 
 
 @pytest.mark.parametrize("to_scores", [torch.sigmoid, lambda logits: logits], ids=["probabilities", "logits"])
@@ -483,8 +478,8 @@ def test_the_state_follows_the_metric_to_a_device(bins):
 
 
 def test_results_are_float64_where_the_device_has_it():
-    assert _widest_float(torch.device("cpu")) == _widest_float(torch.device("cuda")) == torch.float64
-    assert _widest_float(torch.device("mps")) == torch.float32
+    assert widest_float(torch.device("cpu")) == widest_float(torch.device("cuda")) == torch.float64
+    assert widest_float(torch.device("mps")) == torch.float32
 
 
 def test_a_collection_shares_the_scores_and_keeps_the_regions_apart():

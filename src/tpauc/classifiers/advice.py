@@ -26,6 +26,7 @@ from tpauc._validation import (
     check_choice,
     check_count,
     check_labels,
+    check_positive,
     check_random_state,
     check_same_length,
     import_extra,
@@ -112,6 +113,7 @@ def advise(
     pos_label: Any = None,
     groups: npt.ArrayLike | None = None,
     preprocessing: Any = None,
+    time_limit: float | None = None,
     random_state: int | np.random.Generator | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Advice:
@@ -142,6 +144,8 @@ def advise(
         fold, also not of the folds inside a training.
     preprocessing : scikit-learn transformer, optional
         Fitted on the training rows of each fold, before the model.
+    time_limit : float, optional
+        For "auto" and "auto-fast": seconds of a single training after which no further member of the stack is begun.
     random_state : int, numpy.random.Generator or None, default=None
         Decides the folds and everything random in the trainings.
     progress : callable, optional
@@ -181,6 +185,11 @@ def advise(
     check_choice(model, "model", ADVISED_MODELS)
     check_count(n_folds, "n_folds", at_least=2)
     check_count(n_repeats, "n_repeats")
+    if time_limit is not None and check_positive(time_limit, "time_limit") and model not in AUTO:
+        raise ValueError(
+            f"time_limit={time_limit!r} has no effect for model={model!r}; time_limit applies to the models "
+            f"{' and '.join(AUTO)}; leave it out"
+        )
     random = check_random_state(random_state)
     if progress is not None and (isinstance(progress, type) or not callable(progress)):
         raise TypeError(f"progress must be a function of a line of text, got {brief(progress)}")
@@ -193,7 +202,7 @@ def advise(
     positive = check_labels(y, "y", pos_label)
     check_same_length("X", X, "y", positive)
     check_both_classes(positive, "y")
-    makers = {name: _prepared(maker, preprocessing) for name, maker in _makers(model).items()}
+    makers = {name: _prepared(maker, preprocessing) for name, maker in _makers(model, time_limit).items()}
     group, n_folds = fold_groups(X, positive, feasible_folds(n_folds, positive, region), groups=groups)
     given = None if groups is None else group_numbers(groups, positive.size)
     values = cross_validate(makers, X, positive, group, region, n_folds, n_repeats, random, progress, given)
@@ -203,12 +212,12 @@ def advise(
 # ------------------------------------------------------------------------------------------------------------ models
 
 
-def _makers(model: str) -> dict[str, Maker]:
+def _makers(model: str, time_limit: float | None) -> dict[str, Maker]:
     if model == "lightgbm" or model in AUTO:
         return {
             PLAIN: lambda region, seed: _lightgbm(seed),
             BALANCED: lambda region, seed: _lightgbm(seed, is_unbalance=True),
-            REGION: _booster if model == "lightgbm" else partial(_auto, model),
+            REGION: _booster if model == "lightgbm" else partial(_auto, model, time_limit),
         }
     # A linear model on a cross-entropy has no candidates to choose from.
     once: dict[str, Any] = {"validation": None} if model == "linear" else {}
@@ -241,8 +250,8 @@ def _booster(region: Region, seed: int) -> Any:
     return TPAUCBooster(alpha=region.alpha, beta=region.beta, random_state=seed)
 
 
-def _auto(model: str, region: Region, seed: int) -> Any:
-    return TPAUCClassifier(model, alpha=region.alpha, beta=region.beta, random_state=seed)
+def _auto(model: str, time_limit: float | None, region: Region, seed: int) -> Any:
+    return TPAUCClassifier(model, alpha=region.alpha, beta=region.beta, time_limit=time_limit, random_state=seed)
 
 
 def _prepared(maker: Maker, preprocessing: Any) -> Maker:
@@ -295,7 +304,7 @@ def _advice(
         over_plain=over[PLAIN],
         over_balanced=over[BALANCED],
         outcome=outcome,
-        verdict=_verdict(outcome, intervals, over, n_positive, n_hard),
+        verdict=_verdict(model, outcome, intervals, over, n_positive, n_hard),
     )
 
 
@@ -311,13 +320,21 @@ def _outcome(over: Mapping[str, Comparison], n_hard: int) -> str:
 
 
 def _verdict(
-    outcome: str, intervals: Mapping[str, Interval], over: Mapping[str, Comparison], n_positive: int, n_hard: int
+    model: str,
+    outcome: str,
+    intervals: Mapping[str, Interval],
+    over: Mapping[str, Comparison],
+    n_positive: int,
+    n_hard: int,
 ) -> str:
     rival = max((PLAIN, BALANCED), key=lambda name: intervals[name].estimate)
     found = over[rival]
+    what, baseline = "training for the region", f"{rival} cross-entropy"
+    if model in AUTO:
+        what, baseline = "the stack", f"LightGBM on {baseline}"
     changes = (
-        f"training for the region changes TPAUC by {found.difference:+.3f} [{found.low:+.3f} to {found.high:+.3f}] "
-        f"against {rival} cross-entropy, the better of the two"
+        f"{what} changes TPAUC by {found.difference:+.3f} [{found.low:+.3f} to {found.high:+.3f}] "
+        f"against {baseline}, the better of the two"
     )
     if outcome == "too few positives to tell":
         changes = f"a region with fewer than {FEWEST_HARD_POSITIVES} positives says little; {changes}"

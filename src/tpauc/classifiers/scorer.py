@@ -90,4 +90,5 @@ def _tpauc_of_label(y_true: Any, y_score: Any, *, pos_label: Any, **options: Any
     classes = np.unique(labels)
     if classes.size == 2:  # other numbers are errors that the metric explains
         labels = labels == classes[positive_class(classes, pos_label, stacklevel=3)]
-    return tpauc_score(labels, y_score, **options)
+    value: float = tpauc_score(labels, y_score, **options)
+    return value

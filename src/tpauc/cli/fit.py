@@ -62,6 +62,7 @@ from tpauc.cli.options import (
     Resamples,
     Seed,
     Target,
+    TimeLimit,
     TrainingTable,
     open_share,
 )
@@ -90,6 +91,7 @@ def fit(
     positive: Positive = None,
     model: Annotated[Model, typer.Option(help="What to train.")] = "linear",
     method: Annotated[Method, typer.Option(help="What to train it on.")] = "region",
+    time_limit: TimeLimit = None,
     drop: Drop = None,
     groups: Groups = None,
     test: Annotated[
@@ -116,7 +118,7 @@ def fit(
     rows.
     """
     evaluator = evaluator_of(alpha, beta, confidence, resamples, seed, intervals)
-    settings = FitSettings(target, positive, model, method, tuple(drop or ()), groups, test_size, seed)
+    settings = FitSettings(target, positive, model, method, tuple(drop or ()), groups, test_size, seed, time_limit)
     say = progress if as_json else typer.echo
     card = fit_table(data, test, out, settings, evaluator, overwrite=overwrite, say=say)
     show(card, _result_lines(card), as_json=as_json)
@@ -134,6 +136,7 @@ class FitSettings:
     groups: str | None
     test_size: float
     seed: int
+    time_limit: float | None = None
 
 
 def fit_table(
@@ -152,7 +155,7 @@ def fit_table(
     """
     import_extra("sklearn", "cli")
     import_extra("pandas", "cli")
-    check_model(settings.model, settings.method)
+    check_model(settings.model, settings.method, settings.time_limit)
     check_other_file(
         test, data, "--test must be another file than DATA, or the model is evaluated on what it was trained on"
     )
@@ -274,7 +277,14 @@ def _trained(columns: FeatureColumns, training: Examples, settings: FitSettings,
         what, deployed = model_words(settings.model, method), number == 1
         progress(f"training {number} of {len(methods)}: {what}")
         start = time.perf_counter()
-        classifier = new_classifier(settings.model, method, evaluator.region, deployed=deployed, seed=settings.seed)
+        classifier = new_classifier(
+            settings.model,
+            method,
+            evaluator.region,
+            deployed=deployed,
+            seed=settings.seed,
+            time_limit=settings.time_limit,
+        )
         pipeline = Pipeline([("columns", columns.preprocessing()), ("classifier", classifier)])
         more = {}
         if training.groups is not None and divides_rows(settings.model, method, deployed=deployed):

@@ -45,22 +45,26 @@ _STARTS = {
 }
 _MEMBERS = {
     "boosting": "LightGBM",
-    "slow boosting": "LightGBM in small steps",
+    "cautious boosting": "cautious LightGBM",
     "linear": "linear model",
     "kernel": "kernel regression",
     "neighbours": "nearest neighbours",
 }
 
 
-def check_model(model: str, method: str = REGION) -> None:
-    """Raise if a model cannot be trained by a method, or a package for it is missing."""
+def check_model(model: str, method: str = REGION, time_limit: float | None = None) -> None:
+    """Raise if a model cannot be trained by a method or has no time limit, or a package for it is missing."""
+    if time_limit is not None and model not in AUTO:
+        raise UsageError(f"--time-limit is for --model {' and '.join(AUTO)}, got --model {model}; leave it out")
     if method not in (known := _METHODS_OF.get(model, (method,))):
         raise UsageError(f"--model {model} is trained with --method {' or '.join(known)}, got {method!r}")
     if model in _EXTRAS:
         import_extra(*_EXTRAS[model])
 
 
-def new_classifier(model: str, method: str, region: Region, *, deployed: bool, seed: int) -> Any:
+def new_classifier(
+    model: str, method: str, region: Region, *, deployed: bool, seed: int, time_limit: float | None = None
+) -> Any:
     """Return a classifier that is not fitted; the one to be deployed has calibrated probabilities."""
     options: dict[str, Any] = {"alpha": region.alpha, "beta": region.beta, "calibrate": deployed, "random_state": seed}
     if model == LIGHTGBM:
@@ -69,7 +73,10 @@ def new_classifier(model: str, method: str, region: Region, *, deployed: bool, s
         return TPAUCBooster(**options) if method == REGION else TPAUCBooster(region_rounds=0, **options)
     from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 
-    return TPAUCClassifier(_trained_model(model, method), method=method, **options)
+    trained = _trained_model(model, method)
+    if trained in AUTO:
+        options["time_limit"] = time_limit
+    return TPAUCClassifier(trained, method=method, **options)
 
 
 def _trained_model(model: str, method: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tpauc._validation import check_open_share, check_share
+from tpauc._validation import check_open_share, check_positive, check_share
 from tpauc.classifiers.training_methods import METHODS
 from tpauc.cli.errors import UsageError
 
@@ -32,6 +32,10 @@ def open_share(parameter: typer.CallbackParam, value: float) -> float:
 def optional_open_share(parameter: typer.CallbackParam, value: float | None) -> float | None:
     """Return the value of an option that may be left out, and else must lie in (0, 1)."""
     return None if value is None else _checked(check_open_share, value, parameter)
+
+
+def _positive(parameter: typer.CallbackParam, value: float | None) -> float | None:
+    return None if value is None else _checked(check_positive, value, parameter)
 
 
 def _checked(check: Callable[[float, str], float], value: float, parameter: typer.CallbackParam) -> float:
@@ -82,6 +86,16 @@ Intervals = Annotated[
     Literal["auto", "bootstrap", "delong"],
     typer.Option(
         help="Kind of intervals; auto takes the bootstrap unless it is slow and the region selects many examples."
+    ),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        callback=_positive,
+        metavar="SECONDS",
+        help="For --model auto and auto-fast: seconds of a training after which no further model joins the stack; the "
+        "first one is always finished.",
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Decides everything random.")]
@@ -143,7 +157,12 @@ Engine = Annotated[
 ]
 Memory = Annotated[
     str | None,
-    typer.Option(callback=_memory, metavar="SIZE", help="Limit for the engine, such as 1GB; it implies duckdb."),
+    typer.Option(
+        callback=_memory,
+        metavar="SIZE",
+        help="What the program may take, from 1GB on; of less, duckdb takes three quarters and Python 250 MB. For "
+        "spark the memory of its driver. It implies duckdb.",
+    ),
 ]
 
 # ----------------------------------------------------------------------------------------------------------- output

@@ -16,6 +16,7 @@ from tpauc.frames.evaluating import (  # noqa: E402
     evaluate,
     histogram,
     opauc_score,
+    partial_auc_score,
     tpauc_score,
 )
 from tpauc.frames.opening import open_files  # noqa: E402
@@ -30,5 +31,6 @@ __all__ = [
     "histogram",
     "opauc_score",
     "open_files",
+    "partial_auc_score",
     "tpauc_score",
 ]

@@ -17,9 +17,9 @@ import narwhals as nw
 from tpauc.frames._columns import CLUSTER, LABEL, score_name
 from tpauc.frames._counting import Counted, Key, series_number
 from tpauc.frames._engines import Frame, collect
-from tpauc.frames._influence import contributed, of_series, with_influence
+from tpauc.frames._influence import contributed, with_influence
 from tpauc.frames._inside import SERIES
-from tpauc.frames._order import Rank, Ranked, scores_of_ranks
+from tpauc.frames._order import Rank, Ranked, of_series, scores_of_ranks
 from tpauc.frames._selecting import Pairs
 from tpauc.metrics.large_sample import Moments, PairSums, spread_of_ties
 from tpauc.metrics.operating_points import AlarmCounts

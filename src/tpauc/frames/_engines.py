@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,8 +49,12 @@ def in_duckdb(arrow_table: Any) -> Frame:
     return frame
 
 
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?b)", re.IGNORECASE)
+_SHARE_OF_DUCKDB = 0.75  # Python, and what DuckDB does not count, took another 250 MB
+
+
 def duckdb_connection(memory: str | None = None, threads: int | None = None) -> Any:
-    """Return a new database in memory that may put on disk what exceeds its memory limit."""
+    """Return a new database in memory that may put on disk what exceeds its share of the memory."""
     duckdb = import_extra("duckdb", "frames")
     settings: dict[str, Any] = {
         "temp_directory": os.path.join(tempfile.gettempdir(), f"tpauc-duckdb-{os.getpid()}"),
@@ -57,7 +62,8 @@ def duckdb_connection(memory: str | None = None, threads: int | None = None) -> 
         "perfect_ht_threshold": 21,  # bits: the cells of up to eight models are counted in an array
     }
     if memory is not None:
-        settings["memory_limit"] = check_text(memory, "memory")
+        size = _SIZE.fullmatch(check_text(memory, "memory").strip())
+        settings["memory_limit"] = f"{_SHARE_OF_DUCKDB * float(size[1])}{size[2]}" if size else memory
     if threads is not None:
         settings["threads"] = check_count(threads, "threads")
     try:

@@ -18,9 +18,10 @@ from collections.abc import Mapping, Sequence
 import narwhals as nw
 
 from tpauc.frames._columns import CLUSTER, LABEL, SCORE
-from tpauc.frames._counting import CELL, Counted, Key, exact_range, one_if
+from tpauc.frames._counting import Counted, Key, exact_range
 from tpauc.frames._engines import Frame, collect
 from tpauc.frames._inside import SERIES, between, one_zero
+from tpauc.frames._order import counts_by_score, of_series
 from tpauc.frames._selecting import Pairs
 from tpauc.metrics.large_sample import Moments, PairSums
 
@@ -79,44 +80,8 @@ def _influence_table(
     sums: Sequence[PairSums],
 ) -> Frame:
     """Return ``2 k- U`` and ``2 k+ V`` of each score between two ends, for each series."""
-    low, high = ends
     p, q = nw.col("p"), nw.col("q")
-    grouped = (
-        rows.select(SERIES, LABEL, nw.col(score).alias(SCORE))
-        .filter((nw.col(SCORE) >= low) & (nw.col(SCORE) <= high))
-        .select(SERIES, SCORE, one_if(LABEL).alias("positive"))
-        .group_by(SERIES, SCORE)
-        .agg(nw.col("positive").count().cast(nw.Int64).alias("p"), nw.len().cast(nw.Int64).alias("rows"))
-        .with_columns((nw.col("rows") - p).alias("q"), counted.partition.cell(nw.col(SCORE)).alias(CELL))
-        .select(SERIES, SCORE, CELL, "p", "q")
-    )
-    lowest = "tpauc_lowest"
-    cells = (
-        grouped.group_by(SERIES, CELL)
-        .agg(p.sum().cast(nw.Int64), q.sum().cast(nw.Int64), nw.col(SCORE).min().alias(lowest))
-        .with_columns(
-            (p.cum_sum().over(SERIES, order_by=lowest).cast(nw.Int64) - p).alias("base_p"),
-            (q.cum_sum().over(SERIES, order_by=lowest).cast(nw.Int64) - q).alias("base_q"),
-        )
-        .select(SERIES, CELL, "base_p", "base_q")
-    )
-    positions = counted.partition.positions()
-    before = []
-    for key in keys:
-        counts = counted.series[key]
-        lower = positions[counts.cells] < start
-        before.append((int(counts.positives[lower].sum()), int(counts.negatives[lower].sum())))
-    joined = (
-        grouped.with_columns(
-            p.cum_sum().over(SERIES, CELL, order_by=SCORE).cast(nw.Int64).alias("cum_p"),
-            q.cum_sum().over(SERIES, CELL, order_by=SCORE).cast(nw.Int64).alias("cum_q"),
-        )
-        .join(cells, on=[SERIES, CELL], how="inner")
-        .with_columns(
-            (nw.col("cum_p") + nw.col("base_p") + of_series([n for n, _ in before])).alias("cum_p"),
-            (nw.col("cum_q") + nw.col("base_q") + of_series([n for _, n in before])).alias("cum_q"),
-        )
-    )
+    joined = counts_by_score(counted, rows.select(SERIES, LABEL, nw.col(score).alias(SCORE)), ends, start, keys)
     easy = of_series([found.n_negative - found.k_negative for found in sums])
     k_positive, k_negative = (of_series([getattr(f, k) for f in sums]) for k in ("k_positive", "k_negative"))
     w = between(nw.col("cum_q") - easy, k_negative) + between(nw.col("cum_q") - q - easy, k_negative)
@@ -164,13 +129,3 @@ def contributed(
         for series, variance, fourth in zip(found[SERIES], found["squares"], found["fourths"], strict=True)
     }
     return [moments[series] for series in sorted(moments)]
-
-
-def of_series(values: Sequence[float]) -> nw.Expr:
-    """Return the value of a row's series."""
-    kind = nw.Float64 if isinstance(values[0], float) else nw.Int64
-    found: nw.Expr = nw.lit(values[0], kind)
-    for place, value in enumerate(values):
-        if place:
-            found = nw.when(nw.col(SERIES) == place).then(nw.lit(value, kind)).otherwise(found)
-    return found

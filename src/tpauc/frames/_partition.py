@@ -1,4 +1,4 @@
-"""Cells of the score axis: 65,536 at first, and 65,536 more each time that full ones are cut again.
+"""Cells of the score axis: 65,536 or fewer at first, and 65,536 more each time that full ones are cut again.
 
 A cell is a range of scores. Which cell a score is in is an expression of the engine, increasing in the score: every
 step is a correctly rounded increasing operation. The first cells are the bins of :mod:`tpauc.metrics.histogram`. A
@@ -91,18 +91,24 @@ class Partition:
 
     Attributes
     ----------
+    bins : int
+        Number of the first cells, which have the ids from 0 on; each cut adds ids.
     order : int64 array
-        Ids of the cells from the lowest scores up. Ids of the first cells are 0 to 65,535; each cut adds ids.
+        Ids of the cells from the lowest scores up.
     """
 
-    order: IntArray = field(default_factory=lambda: np.arange(BINS))
+    bins: int = BINS
     pieces: list[Piece] = field(default_factory=list)
     single_values: dict[int, float] = field(default_factory=dict)
-    n_ids: int = BINS
+    order: IntArray = field(init=False)
+    n_ids: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.order, self.n_ids = np.arange(self.bins), self.bins
 
     def cell(self, score: nw.Expr) -> nw.Expr:
         """Return the id of the cell of a score."""
-        found = first_cell(score).cast(nw.Int32)
+        found = first_cell(score, self.bins).cast(nw.Int32)
         for piece in self.pieces:  # the newest, which are the narrowest, decide first
             inside = piece.number(score).cast(nw.Int32) + piece.first
             found = nw.when(piece.contains(score)).then(inside).otherwise(found)
@@ -126,8 +132,8 @@ class Partition:
         return _widened(self._edge(first, -_SLACK), -1.0), _widened(self._edge(last, 1.0 + _SLACK), 1.0)
 
     def _edge(self, cell: int, offset: float) -> float:
-        if cell < BINS:
-            return _first_edge(cell + offset)
+        if cell < self.bins:
+            return _first_edge((cell + offset) / self.bins)
         piece = next(piece for piece in self.pieces if piece.first <= cell < piece.first + piece.cells)
         return piece.edge(cell - piece.first + offset)
 
@@ -141,7 +147,7 @@ def first_cell(score: nw.Expr, bins: int = BINS) -> nw.Expr:
 
 
 def _first_edge(place: float) -> float:
-    u = min(max(place / BINS, 0.0), 1.0)
+    u = min(max(place, 0.0), 1.0)
     if u < 0.25:
         return 1.0 - 0.25 / u if u > 0.0 else -math.inf
     if u <= 0.75:

@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tpauc._validation import check_class_counts
-from tpauc.frames._counting import BoolArray, Counted, Counts, IntArray, Key, cut_full_cells
+from tpauc.frames._counting import BoolArray, Counted, Counts, IntArray, Key, cut_all_full_cells
 from tpauc.frames._inside import Border, Constants, Need, powers_of, sums_inside_cells
 from tpauc.metrics.large_sample import POWERS, CellSums, PairSums
 from tpauc.metrics.operating_points import AlarmCounts
 from tpauc.region import Region, hard_mass
-
-_MOST_CUTS = 40  # six are enough for any distribution in one piece
 
 
 class Numbers(NamedTuple):
@@ -113,16 +111,12 @@ class Pairs:
         )
 
 
-def hard_selection(counts: Counts, region: Region, *, beyond: float = 0.0) -> Selection:
-    """Return the hard examples of a region, without the share ``beyond`` of highest negatives."""
-    n_positive, n_negative = int(counts.positives.sum()), int(counts.negatives.sum())
-    k_positive, k_negative = region.hard_positives(n_positive), region.hard_negatives(n_negative)
-    first = hard_mass(n_negative, beyond)
-    if first == k_negative:
-        raise ValueError(
-            f"no negative lies between min_fpr={beyond} and beta={region.beta}: there are only {n_negative} negatives"
-        )
-    return Selection(Numbers(0, k_positive), Numbers(n_negative - k_negative, n_negative - first))
+def hard_selection(counts: Counts, region: Region) -> Selection:
+    """Return the examples in a region."""
+    n_negative = int(counts.negatives.sum())
+    first, last = region.ranks_of_negatives(n_negative)
+    positives = region.ranks_of_positives(int(counts.positives.sum()))
+    return Selection(Numbers(*positives), Numbers(n_negative - last, n_negative - first))
 
 
 def check_classes(counted: Counted, label: str, names: dict[Key, str]) -> None:
@@ -145,11 +139,7 @@ def add_up_pairs(
     With ``point`` the cells of the operating point are looked at as well. With ``borders`` the cells at the borders of
     the selection are cut, too, so that scores can be found in them.
     """
-    for _ in range(_MOST_CUTS):
-        if not cut_full_cells(counted, _wanted(counted, selections, point, borders=borders)):
-            break
-    else:
-        raise RuntimeError(f"the scores are still crowded after {_MOST_CUTS} passes; spread or round them first")
+    cut_all_full_cells(counted, lambda: _wanted(counted, selections, point, borders=borders))
     wanted = _wanted(counted, selections, point)
     positive_borders: list[Border] = []
     negative_borders: list[Border] = []

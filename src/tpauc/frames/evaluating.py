@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tpauc._validation import (
+    brief,
     check_count,
     check_flag,
     check_number,
@@ -18,6 +19,7 @@ from tpauc._validation import (
     check_positive,
     check_share,
 )
+from tpauc.frames._alarm_thresholds import alarms_at, picked_thresholds
 from tpauc.frames._clusters import Clusters, by_cluster
 from tpauc.frames._columns import Columns, check_columns, column_names
 from tpauc.frames._counting import Counted, Key, count
@@ -27,7 +29,8 @@ from tpauc.frames.opening import open_files
 from tpauc.metrics.area import tie_credit
 from tpauc.metrics.histogram import BINS, Histogram
 from tpauc.metrics.intervals import Interval, large_sample_interval
-from tpauc.metrics.operating_points import OperatingPoint, point_of_counts
+from tpauc.metrics.operating_points import AlarmCounts, OperatingPoint, point_of_counts
+from tpauc.metrics.thresholds import MAX_TPR, ThresholdRule
 from tpauc.region import Region
 
 
@@ -90,9 +93,51 @@ def tpauc_score(
     0.25
     """
     region = Region(alpha, beta)
+    return partial_auc_score(
+        table, label=label, score=score, region=region, pos_label=pos_label, normalize=normalize, ties=ties
+    )
+
+
+def partial_auc_score(
+    table: Any,
+    *,
+    label: str,
+    score: str,
+    region: Region,
+    pos_label: Any = None,
+    normalize: bool = True,
+    ties: str = "half",
+) -> float:
+    """Area inside any rectangle of the ROC plot, as :func:`tpauc.partial_auc_score` of arrays.
+
+    Parameters
+    ----------
+    table, label, score, pos_label, normalize, ties
+        As in :func:`tpauc_score`.
+    region : tpauc.Region
+        The rectangle.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from tpauc import Region
+    >>> y = [1, 1, 1, 1, 0, 0, 0, 0]
+    >>> table = pyarrow.table({"y": y, "model": [0.9, 0.8, 0.6, 0.3, 0.7, 0.4, 0.2, 0.1]})
+    >>> partial_auc_score(table, label="y", score="model", region=Region(alpha=1, beta=0.5, min_alpha=0.5))
+    1.0
+    """
+    if not isinstance(region, Region):
+        raise TypeError(f"region must be a tpauc.Region, got {brief(region)}")
     check_flag(normalize, "normalize")
     tie = tie_credit(ties)
-    value = _area(table, label, score, pos_label, region, 0.0, tie)
+    counted = count(columns_of(table, label, [score], pos_label))
+    check_classes(counted, label, {(): ""})
+    selections = {(): hard_selection(counted.series[()], region)}
+    value = add_up_pairs(counted, selections, powers=False)[()].sums.estimate(tie)
     return value if normalize else value * region.area
 
 
@@ -119,10 +164,10 @@ def opauc_score(
     upper, lower = check_share(beta, "beta"), check_number(min_fpr, "min_fpr")
     if not 0.0 <= lower < upper:
         raise ValueError(f"min_fpr must be in [0, beta) = [0, {upper}), got {min_fpr!r}")
-    check_flag(normalize, "normalize")
-    tie = tie_credit(ties)
-    value = _area(table, label, score, pos_label, Region(1.0, upper), lower, tie)
-    return value if normalize else value * (upper - lower)
+    region = Region(1.0, upper, min_beta=lower)
+    return partial_auc_score(
+        table, label=label, score=score, region=region, pos_label=pos_label, normalize=normalize, ties=ties
+    )
 
 
 def auc_score(table: Any, *, label: str, score: str, pos_label: Any = None, ties: str = "half") -> float:
@@ -149,6 +194,11 @@ def evaluate(
     pos_label: Any = None,
     tolerance: float | None = None,
     confidence: float = 0.95,
+    rule: str = MAX_TPR,
+    guarantee: float | None = None,
+    miss_cost: float | None = None,
+    alarm_cost: float | None = None,
+    capacity: Sequence[float] | None = None,
 ) -> list[Evaluation]:
     """TPAUC with its interval and the operating point, for each score column and each subgroup of a table.
 
@@ -165,9 +215,12 @@ def evaluate(
         Columns whose values make subgroups (site, month), each evaluated on its own.
     tolerance : float, optional
         How far an estimate may be from the exact value. If the first pass bounds all of them that well, it is the
-        only one; otherwise the values are exact. Not with ``groups``.
+        only one; otherwise the values are exact. Not with ``groups``, nor with another rule or a guarantee.
     confidence : float, default=0.95
         Of the intervals, in (0, 1).
+    rule, guarantee, miss_cost, alarm_cost, capacity
+        How the threshold is picked, as in :func:`tpauc.operating_point`. All but the default need two to four more
+        passes. A guarantee with ``groups`` is for whole groups.
 
     Returns
     -------
@@ -188,9 +241,15 @@ def evaluate(
     confidence = check_open_share(confidence, "confidence")
     if tolerance is not None and groups is not None:
         raise ValueError("tolerance cannot be combined with groups: a variance by cluster needs all passes")
+    picked = ThresholdRule(rule, guarantee, miss_cost, alarm_cost, capacity)
+    by_default = picked == ThresholdRule()
+    if tolerance is not None and not by_default:
+        raise ValueError(
+            f"tolerance cannot be combined with rule={rule!r}, guarantee={guarantee!r}: they need all passes"
+        )
     error = None if tolerance is None else check_positive(tolerance, "tolerance")
     columns = columns_of(table, label, _names(score, "score"), pos_label, _names(by, "by"), groups)
-    counted = count(columns)
+    counted = count(columns) if error is None else count(columns, BINS)
     names = {key: _series_name(columns, key) for key in counted.series}
     check_classes(counted, label, names)
     keys = _ordered(counted)
@@ -200,12 +259,20 @@ def evaluate(
         if all(bound.error <= error for bound in bounds.values()):
             return [_bounded(columns, key, histograms[key], region, confidence) for key in keys]
     selections = {key: hard_selection(counts, region) for key, counts in counted.series.items()}
-    pairs = add_up_pairs(counted, selections, powers=True, point=region, borders=columns.clustered)
-    if not columns.clustered:
-        return [_exact(columns, key, pairs[key], region, confidence) for key in keys]
-    thresholds = {key: pairs[key].threshold(region).score for key in keys}
-    clusters = by_cluster(counted, pairs, thresholds)
-    return [_exact(columns, key, pairs[key], region, confidence, clusters[key]) for key in keys]
+    thresholds = {} if by_default else picked_thresholds(counted, picked, region)
+    point = region if by_default else None
+    pairs = add_up_pairs(counted, selections, powers=True, point=point, borders=columns.clustered)
+    alarms: dict[Key, AlarmCounts] = {}
+    if by_default:
+        found = {key: pairs[key].threshold(region) for key in keys}
+        thresholds, alarms = {key: found[key].score for key in keys}, {key: found[key].alarms for key in keys}
+    clusters = by_cluster(counted, pairs, thresholds) if columns.clustered else {}
+    if clusters:
+        alarms = {key: clusters[key].alarms for key in keys}
+    elif not by_default:
+        alarms = alarms_at(counted, thresholds)
+    points = {key: point_of_counts(thresholds[key], alarms[key], region, confidence, picked) for key in keys}
+    return [_exact(columns, key, pairs[key], points[key], clusters.get(key)) for key in keys]
 
 
 def histogram(table: Any, *, label: str, score: str, pos_label: Any = None, bins: int = BINS) -> Histogram:
@@ -224,24 +291,8 @@ def histogram(table: Any, *, label: str, score: str, pos_label: Any = None, bins
 # ----------------------------------------------------------------------------------------------------------- one series
 
 
-def _area(table: Any, label: str, score: str, pos_label: Any, region: Region, min_fpr: float, tie: float) -> float:
-    columns = columns_of(table, label, [score], pos_label)
-    counted = count(columns)
-    check_classes(counted, label, {(): ""})
-    selections = {(): hard_selection(counted.series[()], region, beyond=min_fpr)}
-    return add_up_pairs(counted, selections, powers=False)[()].sums.estimate(tie)
-
-
-def _exact(
-    columns: Columns,
-    key: Key,
-    pairs: Pairs,
-    region: Region,
-    confidence: float,
-    clusters: Clusters | None = None,
-) -> Evaluation:
-    sums, threshold = pairs.sums, pairs.threshold(region)
-    alarms = threshold.alarms if clusters is None else clusters.alarms
+def _exact(columns: Columns, key: Key, pairs: Pairs, point: OperatingPoint, clusters: Clusters | None) -> Evaluation:
+    sums = pairs.sums
     moments = sums.moments() if clusters is None else clusters.moments
     selected = (sums.k_positive, sums.k_negative) if clusters is None else clusters.selected
     return Evaluation(
@@ -249,8 +300,8 @@ def _exact(
         _by_of(columns, key),
         pairs.n_positive,
         pairs.n_negative,
-        large_sample_interval(sums.estimate(), moments, selected, confidence),
-        point_of_counts(threshold.score, alarms, region, confidence),
+        large_sample_interval(sums.estimate(), moments, selected, point.confidence),
+        point,
         n_clusters=None if clusters is None else clusters.number,
     )
 

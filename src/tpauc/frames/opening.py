@@ -58,7 +58,9 @@ def open_files(
         Spark takes the session that is active, else ``SPARK_REMOTE``, else the master in ``SPARK_MASTER``, else
         ``local[*]``.
     memory : str, optional
-        For DuckDB its memory limit, such as ``"1GB"``; for Spark the memory of a driver that is started here.
+        With DuckDB what the program may take, such as ``"1GB"``: DuckDB takes up to three quarters of it and puts the
+        rest on disk. Python takes 250 MB, so that less than 1 GB is not kept. With Spark the memory of a driver that is
+        started here.
     threads : int, optional
         For DuckDB.
 

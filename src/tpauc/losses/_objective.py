@@ -80,7 +80,7 @@ class _Differentiable(torch.autograd.Function):
     def forward(
         ctx: Any, logits: torch.Tensor, pair_mean: Callable[[torch.Tensor], PairMean], across_processes: bool
     ) -> torch.Tensor:
-        with _full_precision(logits.device):
+        with full_precision(logits.device):
             mean = pair_mean(logits)
             n_processes = process_count(across_processes)
         ctx.save_for_backward(mean.by_logit if n_processes == 1 else mean.by_logit * n_processes)
@@ -88,7 +88,7 @@ class _Differentiable(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_output: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        _refuse_second_derivative()
+        refuse_second_derivative()
         (gradient,) = ctx.saved_tensors
         return gradient * grad_output, None, None
 
@@ -120,14 +120,14 @@ def _parts(logits: torch.Tensor, y: torch.Tensor) -> Iterable[tuple[torch.Tensor
     return zip(torch.split(logits, PART_ROWS), torch.split(y, PART_ROWS), strict=True)
 
 
-def _full_precision(device: torch.device) -> AbstractContextManager[Any]:
+def full_precision(device: torch.device) -> AbstractContextManager[Any]:
     """Return a context without autocast, which would compute sums over examples in half precision."""
     if torch.is_autocast_enabled(device.type):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
 
 
-def _refuse_second_derivative() -> None:
+def refuse_second_derivative() -> None:
     """Raise in a backward pass with ``create_graph``, where autograd would treat the gradient as a constant."""
     if torch.is_grad_enabled():
         raise RuntimeError("this loss has a first derivative only: call backward() or grad() without create_graph=True")
@@ -213,7 +213,7 @@ class _HardnessMoments(torch.autograd.Function):
     def forward(
         ctx: Any, logits: torch.Tensor, y: torch.Tensor, objective: PairObjective
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        with _full_precision(logits.device):
+        with full_precision(logits.device):
             ctx.across_processes = objective.across_processes
             ctx.rows = PowerRows(as_batch(logits, y, objective))
             sums, sizes = ctx.rows.sums()
@@ -224,8 +224,8 @@ class _HardnessMoments(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_output: torch.Tensor, _: Any) -> tuple[torch.Tensor, None, None]:
-        _refuse_second_derivative()
-        with _full_precision(grad_output.device):
+        refuse_second_derivative()
+        with full_precision(grad_output.device):
             coefficients = ctx.moments.per_example(grad_output.reshape(2, 3))
             gradient = ctx.rows.gradient(coefficients)
         return gradient * process_count(ctx.across_processes), None, None

@@ -15,9 +15,14 @@ import torch
 from tpauc._validation import check_count
 from tpauc.losses import surrogates
 from tpauc.losses._hardness import Hardness
-from tpauc.losses._moments import PairMean
+from tpauc.losses._moments import PairMean, power_kernel
+from tpauc.losses._square_exponentials import MOST_NODES, RowSums, SquareExponentials, node_count
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.surrogates import Surrogate
+
+SQUARE = power_kernel(2, 0.0)  # of surrogates that are the square between sigmoid scores
+# Sums by interpolation pay beyond so many pairs, if they are also so many times the nodes of all examples.
+FEWEST_PAIRS, PAIRS_PER_NODE = 100_000, 4
 
 
 class PairMatrix:
@@ -75,6 +80,28 @@ class PairMatrix:
             by_margin = weight * slope
             by_positive[rows] = scaled[rows] * by_margin.sum(1)
             by_negative -= scaled[rows] @ by_margin
+        return self._pair_mean(value, by_positive, by_negative)
+
+    def exponential_mean(self, sums: SquareExponentials, row_weight: torch.Tensor, of_rows: RowSums) -> PairMean:
+        """Return R with ``p_ij = row_weight_i`` times the softmax of ``l_ij / lam`` over j, as by `weighted_mean`."""
+        share = row_weight.double() / (self.n_positive * self.n_negative)
+        value, by_positive = share @ of_rows.weighted_loss, -share * of_rows.weighted_slope
+        return self._pair_mean(
+            value.to(row_weight), by_positive.to(row_weight), sums.column_slopes(share).to(row_weight)
+        )
+
+    def square_exponentials(self, lam: float) -> SquareExponentials | None:
+        """Return sums of ``exp(l_ij / lam)`` without the pairs, or None if pairs are cheaper or the loss another."""
+        if self._sigmoid is None or self._surrogate.kernel_on_scores() != SQUARE or self._scores.device.type == "mps":
+            return None  # that device has no float64
+        n_nodes = node_count(lam)
+        fewest_pairs = max(FEWEST_PAIRS, PAIRS_PER_NODE * n_nodes * len(self._scores))
+        if n_nodes > MOST_NODES or self.n_positive * self.n_negative < fewest_pairs:
+            return None
+        return SquareExponentials(self._sigmoid.rest[self.members], self._negative, lam)
+
+    def _pair_mean(self, value: torch.Tensor, by_positive: torch.Tensor, by_negative: torch.Tensor) -> PairMean:
+        """Return R and its derivative in the own logits, from those in the scores of positives and negatives."""
         by_score = torch.zeros_like(self._scores)
         by_score[self.members], by_score[~self.members] = by_positive, by_negative
         if self._sigmoid is not None:

@@ -11,12 +11,14 @@ and the expected step vanishes at the quantile. The first batch sets ``t`` and `
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
 from torch import nn
 
 from tpauc.losses._hardness import constant
+from tpauc.losses._objective import full_precision
 from tpauc.losses.distributed import gather_columns, sum_over_processes
 from tpauc.region import Region, hard_mass
 
@@ -49,23 +51,25 @@ class TrackedThresholds(nn.Module):
     def __init__(self, region: Region, rate: float, across_processes: bool) -> None:
         super().__init__()
         self._shares, self._rate, self._across_processes = (region.alpha, region.beta), rate, across_processes
+        self._inverse_shares = tuple(1.0 / share for share in self._shares)
         self.register_buffer("levels", torch.tensor([-UNSET if share == 1.0 else UNSET for share in self._shares]))
         self.register_buffer("distances", torch.zeros(2))
 
     @torch.no_grad()
     def forward(self, logits: torch.Tensor, y: torch.Tensor, update: bool) -> Selection:
         """Return the selection by the current thresholds; with ``update``, learn from the batch afterwards."""
-        u = (1.0 - 2.0 * y) * logits
+        positive = y > 0.5
+        u = torch.where(positive, -logits, logits)
         levels = self.levels.to(u)
-        if bool((levels == UNSET).any()):
+        if UNSET in levels.tolist():
             levels = torch.where(levels == UNSET, self._quantiles(u, y), levels)
             if update:
                 self._store(levels, u, y)
-        selected = ~(u < _by_class(levels, y))  # a NaN is selected, so that it shows in the loss
-        weight = selected / _by_class(constant(self._shares, u), y)
+        own = torch.where(positive, *levels.unbind())
+        selected = torch.where(u < own, 0.0, torch.where(positive, *constant(self._inverse_shares, u).unbind()))
         if update:
-            self._step(u, y, selected)
-        return Selection(weight, levels)
+            self._step(u, y, own, selected)
+        return Selection(selected, levels)  # a NaN is selected, so that it shows in the loss
 
     @torch.no_grad()
     def move_to_quantiles(self, logits: torch.Tensor, y: torch.Tensor) -> None:
@@ -86,36 +90,37 @@ class TrackedThresholds(nn.Module):
         return torch.where(usable, levels, UNSET)
 
     def _store(self, levels: torch.Tensor, u: torch.Tensor, y: torch.Tensor) -> None:
-        _, distances, _ = self._class_means(u, y, levels, torch.zeros_like(u))
-        changed = torch.isfinite(levels) & torch.isfinite(distances) & (levels != self.levels.to(u))
-        self.distances.copy_(torch.where(changed, distances, self.distances.to(u)))
-        self.levels.copy_(torch.where(changed, levels, self.levels.to(u)))
+        """Set the thresholds that have changed, and the distances of their classes from the batch."""
+        means = self._class_means(u, y, torch.where(y > 0.5, *levels.unbind()), torch.zeros_like(u))
+        for k, (new, old, mean) in enumerate(zip(levels.tolist(), self.levels.tolist(), means, strict=True)):
+            distance = 0.0 if mean is None else mean[1]
+            if math.isfinite(new) and math.isfinite(distance) and new != old:
+                self.levels[k], self.distances[k] = new, distance
 
-    def _step(self, u: torch.Tensor, y: torch.Tensor, selected: torch.Tensor) -> None:
-        levels, distances = self.levels.to(u), self.distances.to(u)
-        fraction, distance, present = self._class_means(u, y, levels, selected.to(u.dtype))
-        moved = levels + self._rate * distances * (fraction - constant(self._shares, u))
-        averaged = distances + self._rate * (distance - distances)
-        # Infinite or NaN logits must not stay in the state.
-        usable = present & torch.isfinite(moved) & torch.isfinite(averaged)
-        self.levels.copy_(torch.where(usable, moved, levels))
-        self.distances.copy_(torch.where(usable, averaged, distances))
+    def _step(self, u: torch.Tensor, y: torch.Tensor, own: torch.Tensor, weight: torch.Tensor) -> None:
+        levels, distances = self.levels.tolist(), self.distances.tolist()
+        for k, mean in enumerate(self._class_means(u, y, own, weight)):
+            if mean is None:
+                continue
+            moved = levels[k] + self._rate * distances[k] * self._shares[k] * (mean[0] - 1.0)
+            averaged = distances[k] + self._rate * (mean[1] - distances[k])
+            # Infinite or NaN logits must not stay in the state.
+            if math.isfinite(moved) and math.isfinite(averaged):
+                levels[k], distances[k] = moved, averaged
+        self.levels.copy_(self.levels.new_tensor(levels))
+        self.distances.copy_(self.distances.new_tensor(distances))
 
     def _class_means(
-        self, u: torch.Tensor, y: torch.Tensor, levels: torch.Tensor, selected: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return the mean selection and the mean ``|u - t|`` of each class, and whether it has examples; shape (2,)."""
-        own = _by_class(levels, y)
-        distance = torch.where(torch.isfinite(own), (u - own).abs(), 0.0)
-        rows = torch.stack((selected, distance, torch.ones_like(u)))
-        total = sum_over_processes(torch.stack((rows @ y, rows @ (1.0 - y))), self._across_processes)
-        size = total[:, 2].clamp_min(1.0)
-        return total[:, 0] / size, total[:, 1] / size, total[:, 2] > 0.0
-
-
-def _by_class(values: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Return the first of two values at positives and the second at negatives."""
-    return torch.where(y > 0.5, values[0], values[1])
+        self, u: torch.Tensor, y: torch.Tensor, own: torch.Tensor, weight: torch.Tensor
+    ) -> list[tuple[float, float] | None]:
+        """Return the mean weight and the mean ``|u - t|`` of each class, None for a class without examples."""
+        distance = (u - own).abs_()
+        if 1.0 in self._shares:
+            distance = torch.where(own == -UNSET, 0.0, distance)
+        with full_precision(u.device):
+            sums = torch.stack((y, 1.0 - y)) @ torch.stack((weight, distance, torch.ones_like(u)), 1)
+        totals: list[list[float]] = sum_over_processes(sums, self._across_processes).tolist()
+        return [(total / size, far / size) if size > 0.0 else None for total, far, size in totals]
 
 
 def upper_quantile(values: torch.Tensor, share: float) -> torch.Tensor:

@@ -31,13 +31,13 @@ from tpauc._validation import (
     check_non_negative,
     check_number,
     check_open_share,
-    check_share,
 )
 from tpauc.losses._objective import PairObjective, as_batch, pair_risk
 from tpauc.losses._transforms import refuse_transforms
 from tpauc.losses.distributed import global_sum, sum_over_processes
 from tpauc.losses.rank_weighting import TruncatedSide
 from tpauc.losses.surrogates import Square
+from tpauc.region import Region
 
 
 def _global_mean(terms: torch.Tensor, across_processes: bool) -> torch.Tensor:
@@ -226,8 +226,11 @@ class TruncatedLoss(nn.Module):
     """A loss on the hardest examples of the batch only.
 
     Selects the ``floor(n+ * alpha)`` lowest-scored positives and the ``floor(n- * beta)`` highest-scored negatives of
-    the (global) batch, at least one of each. The paper ranks the whole training set once per epoch instead: use
-    `tpauc.HardExampleSampler` with `tpauc.SquareAUCLoss` or cross-entropy for that.
+    the (global) batch, at least one of each. A rectangle (``min_alpha``, ``min_beta``) leaves out the hardest ones of
+    them: ``alpha=1, min_alpha=1 - a`` is the lower-left partial AUC of recommenders, ``TPR <= a``.
+
+    The paper ranks the whole training set once per epoch instead: use `tpauc.HardExampleSampler` with
+    `tpauc.SquareAUCLoss` or cross-entropy for that.
 
     Parameters
     ----------
@@ -237,6 +240,8 @@ class TruncatedLoss(nn.Module):
         Share of the negatives.
     loss : {"square", "cross_entropy"}, default="square"
         The square pair loss over the selected pairs, or the mean cross-entropy over the selected examples.
+    min_alpha, min_beta : float, default=0.0
+        Shares of the hardest positives and negatives that do not count, as in `tpauc.Region`.
     across_processes : bool, default=True
         Whether the batch consists of the examples of all processes.
 
@@ -245,16 +250,26 @@ class TruncatedLoss(nn.Module):
     >>> logits, labels = torch.tensor([2.0, -1.0, 0.5, -2.0]), torch.tensor([1, 1, 0, 0])
     >>> TruncatedLoss(0.5, 0.5)(logits, labels)
     tensor(1.8320)
+    >>> TruncatedLoss(1.0, 0.5, min_alpha=0.5)(logits, labels)  # the lower left: the easier positive
+    tensor(0.5501)
     """
 
     def __init__(
-        self, alpha: float | None, beta: float, *, loss: str = "square", across_processes: bool = True
+        self,
+        alpha: float | None,
+        beta: float,
+        *,
+        loss: str = "square",
+        min_alpha: float = 0.0,
+        min_beta: float = 0.0,
+        across_processes: bool = True,
     ) -> None:
         super().__init__()
         self.loss = check_choice(loss, "loss", ("square", "cross_entropy"))
+        region = Region(1.0 if alpha is None else alpha, beta, min_alpha, min_beta)
         self.objective = PairObjective(
-            TruncatedSide(1.0 if alpha is None else check_share(alpha, "alpha")),
-            TruncatedSide(check_share(beta, "beta")),
+            TruncatedSide(region.alpha, region.min_alpha),
+            TruncatedSide(region.beta, region.min_beta),
             Square(),
             "sigmoid",
             check_flag(across_processes, "across_processes"),

@@ -12,13 +12,16 @@ descend on ``g`` too and select examples by a softplus; neither gives the risk.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import torch
 from torch import nn
 
 from tpauc._validation import check_flag, check_logits_and_labels, check_positive
+from tpauc.losses._objective import full_precision, refuse_second_derivative
 from tpauc.losses._thresholds import TrackedThresholds
 from tpauc.losses._transforms import refuse_transforms
-from tpauc.losses.distributed import global_sum, sum_over_processes
+from tpauc.losses.distributed import process_count, sum_over_processes
 from tpauc.losses.minimax import SaddleLoss
 from tpauc.region import Region
 
@@ -77,13 +80,11 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
         refuse_transforms(self, logits=logits, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         update = self.training and torch.is_grad_enabled()
-        positive, negative, has_pairs = self._moments(flat_logits, y, update)
-        if update and not self.started and has_pairs:
-            self._set_saddle(positive, negative)
-        a, b, g = (variable.to(positive.dtype) for variable in (self.a, self.b, self.g))
-        margin = positive[1] - negative[1]
-        value = 1.0 + _spread(positive, a) + _spread(negative, b) - 2.0 * (1.0 + g) * margin - g * g
-        return torch.where(has_pairs, value, 0.0 * value)
+        hard = self._hard_examples(flat_logits.detach(), y, update)
+        if update and hard.has_pairs and not self.started:
+            self._set_saddle(hard)
+        value: torch.Tensor = _Saddle.apply(flat_logits, self.a, self.b, self.g, hard)  # type: ignore[no-untyped-call]
+        return value
 
     @torch.no_grad()
     def move_to_saddle(self, logits: torch.Tensor, labels: torch.Tensor) -> None:
@@ -91,8 +92,7 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
         refuse_transforms(self, logits=logits, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         self.thresholds.move_to_quantiles(flat_logits, y)
-        positive, negative, _ = self._moments(flat_logits, y, update=False)
-        self._set_saddle(positive, negative)
+        self._set_saddle(self._hard_examples(flat_logits.detach(), y, update=False))
 
     @torch.no_grad()
     def project(self) -> None:
@@ -101,26 +101,27 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
         self.b.clamp_(0.0, 1.0)
         self.g.copy_(torch.maximum(self.g, torch.maximum(-self.a, self.b - 1.0)).clamp_max(1.0))
 
-    def _moments(
-        self, logits: torch.Tensor, y: torch.Tensor, update: bool
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return ``P_k`` and ``N_k``, ``k = 0, 1, 2``, of the global batch with gradient, and whether it has pairs."""
-        weight = self.thresholds(logits.detach(), y, update).weight
-        members = torch.stack((y, 1.0 - y))
-        sizes = sum_over_processes(members.sum(1), self.across_processes)
+    def _hard_examples(self, logits: torch.Tensor, y: torch.Tensor, update: bool) -> _HardExamples:
+        weight = self.thresholds(logits, y, update).weight
         score = torch.sigmoid(logits)
-        rows = torch.stack((torch.ones_like(score), score, score * score))
-        # Sums instead of a matrix product, which autocast would compute in half precision.
-        sums = global_sum(((members * weight)[:, None] * rows).sum(2), self.across_processes)
-        positive, negative = sums / sizes.clamp_min(1.0)[:, None]
-        return positive, negative, (sizes > 0.0).all()
+        rest = torch.sigmoid(-logits)
+        members = torch.stack((y, 1.0 - y))
+        with full_precision(logits.device):
+            # The last column counts the examples; weights apply to the others.
+            rows = torch.stack((weight, weight * score, weight * score * score, torch.ones_like(score)), 1)
+            sums = sum_over_processes(members @ rows, self.across_processes).tolist()
+        positive, negative = ([moment / max(row[3], 1.0) for moment in row[:3]] for row in sums)
+        n_positive, n_negative = sums[0][3], sums[1][3]
+        shares = torch.where(y > 0.5, weight / max(n_positive, 1.0), weight / max(n_negative, 1.0))
+        slope = process_count(self.across_processes) * shares * score * rest
+        return _HardExamples(positive, negative, min(n_positive, n_negative) > 0.0, score, y, slope)
 
     @torch.no_grad()
-    def _set_saddle(self, positive: torch.Tensor, negative: torch.Tensor) -> None:
-        for variable, moments in ((self.a, positive), (self.b, negative)):
+    def _set_saddle(self, hard: _HardExamples) -> None:
+        for variable, moments in ((self.a, hard.positive), (self.b, hard.negative)):
             if moments[0] > 0.0:
-                variable.copy_(moments[1] / moments[0])
-        self.g.copy_(negative[1] - positive[1])
+                variable.fill_(moments[1] / moments[0])
+        self.g.fill_(hard.negative[1] - hard.positive[1])
         self.project()
         self.started.fill_(True)
 
@@ -128,6 +129,41 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
         return f"alpha={self.region.alpha}, beta={self.region.beta}"
 
 
-def _spread(moments: torch.Tensor, centre: torch.Tensor) -> torch.Tensor:
-    """Return the weighted mean of ``(f - centre)^2`` from the moments 0, 1 and 2 of ``f``."""
-    return moments[2] - 2.0 * centre * moments[1] + centre * centre * moments[0]
+class _HardExamples(NamedTuple):
+    """The hard examples of a batch: their moments in the global batch, and what the gradient needs of this process."""
+
+    positive: list[float]  # P_0, P_1, P_2
+    negative: list[float]  # N_0, N_1, N_2
+    has_pairs: bool
+    score: torch.Tensor  # shape (n,)
+    y: torch.Tensor
+    slope: torch.Tensor  # the derivative of the weighted mean of the scores in each logit
+
+
+class _Saddle(torch.autograd.Function):
+    """The saddle function with its gradient in closed form."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: torch.Tensor, a: torch.Tensor, b: torch.Tensor, g: torch.Tensor, hard: _HardExamples
+    ) -> torch.Tensor:
+        p0, p1, p2 = hard.positive
+        n0, n1, n2 = hard.negative
+        a_, b_, g_ = torch.stack((a, b, g)).tolist()
+        spread = p2 - 2.0 * a_ * p1 + a_ * a_ * p0 + n2 - 2.0 * b_ * n1 + b_ * b_ * n0
+        value = 1.0 + spread - 2.0 * (1.0 + g_) * (p1 - n1) - g_ * g_ if hard.has_pairs else 0.0
+        factor = 2.0 if hard.has_pairs else 0.0
+        ctx.by_variable = factor * (a_ * p0 - p1), factor * (b_ * n0 - n1), -factor * (p1 - n1 + g_)
+        # l+ has the derivative 2 (f - a - 1 - g), l- has 2 (f - b + 1 + g)
+        centre = hard.y * (a_ - b_ + 2.0 + 2.0 * g_) + (b_ - 1.0 - g_)
+        ctx.save_for_backward(factor * (hard.score - centre) * hard.slope)
+        return hard.score.new_tensor(value)
+
+    @staticmethod
+    def backward(
+        ctx: Any, grad_output: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, None]:
+        refuse_second_derivative()
+        (by_logit,) = ctx.saved_tensors
+        a, b, g = ((factor * grad_output) for factor in ctx.by_variable)
+        return by_logit * grad_output, a, b, g, None

@@ -30,7 +30,7 @@ _UNSET = float("-inf")  # the logarithm of an average before its first batch
 
 
 class KLTPAUCLoss(nn.Module):
-    """The mean pair loss under exponential weights that grow with the losses, in O(n+ n-) time and bounded memory.
+    """The mean pair loss under exponential weights that grow with the losses, in bounded memory.
 
     The loss of a batch is ``mean p_ij l_ij`` with constant ``p_ij`` in the gradient, which is then the gradient of
     ``F`` (see the module). The averages ``u_i`` and ``w`` of the whole data set are estimated by moving averages: a
@@ -41,7 +41,8 @@ class KLTPAUCLoss(nn.Module):
 
     where the first value of an average is the batch's. Without ``indices``, ``u_i`` is the mean over the batch. The
     logarithms of the averages are stored, so large losses do not overflow; they are buffers in the ``state_dict``, and
-    equal in all processes.
+    equal in all processes. A large batch takes O(n) time with the square surrogate between sigmoid scores, and O(n+ n-)
+    with others.
 
     Parameters
     ----------
@@ -124,7 +125,12 @@ class KLTPAUCLoss(nn.Module):
             rows = everyone[pairs.members]
         if pairs.n_positive == 0 or pairs.n_negative == 0:
             return pairs.without_pairs()
-        batch_log_u = pairs.row_values(lambda _, loss: _log_mean_exp(loss / self.lam))
+        sums = pairs.square_exponentials(self.lam)
+        if sums is None:
+            batch_log_u = pairs.row_values(lambda _, loss: _log_mean_exp(loss / self.lam))
+        else:
+            of_rows = sums.rows()
+            batch_log_u = of_rows.log_mean.to(z)
         log_u = batch_log_u if rows is None else _average(self.log_u[rows].to(z), batch_log_u, self.inner_rate)
         log_power = log_u * (self.lam / self.tau)
         batch_log_w = _log_mean_exp(log_power)
@@ -137,7 +143,9 @@ class KLTPAUCLoss(nn.Module):
         # are softmaxes: nothing overflows, and a loss of 1e8 loses no digits of a weight.
         correction = torch.exp(batch_log_u - log_u + batch_log_w - log_w)
         row_weight = torch.softmax(log_power, 0) * correction * (pairs.n_positive * pairs.n_negative)
-        return pairs.weighted_mean(row_weight, lambda _, loss: torch.softmax(loss / self.lam, 1))
+        if sums is None:
+            return pairs.weighted_mean(row_weight, lambda _, loss: torch.softmax(loss / self.lam, 1))
+        return pairs.exponential_mean(sums, row_weight, of_rows)
 
     def extra_repr(self) -> str:
         return (

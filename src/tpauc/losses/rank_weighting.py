@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 
@@ -33,6 +34,16 @@ class RankWeighting(Weighting):
     def weigh(self, hardness: Hardness) -> Weights:
         return Weights(self(hardness.logit))
 
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+def _text(weighting: Any) -> str:
+    """Return a dataclass as Python writes it, without minima of 0: the text of a corner does not mention them."""
+    values = ((field.name, getattr(weighting, field.name)) for field in fields(weighting))
+    given = (f"{name}={value!r}" for name, value in values if not (name.startswith("min_") and value == 0.0))
+    return f"{type(weighting).__name__}({', '.join(given)})"
+
 
 def mid_ranks(hardness: torch.Tensor) -> torch.Tensor:
     """Return ranks in (0, 1), the hardest near 1; examples of equal hardness share the middle of their ranks."""
@@ -42,36 +53,49 @@ def mid_ranks(hardness: torch.Tensor) -> torch.Tensor:
     return (below + up_to).to(hardness.dtype) / (2 * max(hardness.shape[-1], 1))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AnchoredSide(RankWeighting):
-    """One class of `Anchored`: ``sigmoid((rank - (1 - share)) / tau)``."""
+    """One class of `Anchored`: ``sigmoid((rank - (1 - share)) / tau)``, in a rectangle with a second border."""
 
     share: float
     tau: float
+    min_share: float = 0.0
 
     def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
         # The hardest rank is at least 1/2. If its weight could underflow, weights are relative to the largest one.
-        if n == 0 or 0.5 - self.share <= _LEAST_LOG_WEIGHT * self.tau:
+        if n == 0 or (0.5 - self.share <= _LEAST_LOG_WEIGHT * self.tau and not self.min_share):
             return torch.sigmoid((rank - (1.0 - self.share)) / self.tau)
         tau = max(self.tau, torch.finfo(rank.dtype).tiny)  # a smaller tau may give an infinite quotient
         log_weight = log_sigmoid((rank - (1.0 - self.share)) / tau)
+        if self.min_share:
+            log_weight = log_weight + log_sigmoid(((1.0 - self.min_share) - rank) / tau)
         return (log_weight - log_weight.max()).exp_()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TruncatedSide(RankWeighting):
-    """One class of a truncated loss: 1 for the ``floor(n * share)`` hardest examples, at least one, 0 for the rest."""
+    """One class of a truncated loss: 1 for the examples in the region, at least one, 0 for the rest.
+
+    They are the ``floor(n * share)`` hardest ones without the ``floor(n * min_share)`` hardest.
+    """
 
     share: float
+    min_share: float = 0.0
 
     def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
         weight = torch.zeros_like(rank)
         if n:
-            weight[rank.topk(max(1, hard_mass(n, self.share))).indices] = 1.0
+            first, last = self.selected(n)
+            weight[rank.topk(last).indices[first:]] = 1.0
         return weight
 
+    def selected(self, n: int) -> tuple[int, int]:
+        """Return the first selected place among ``n`` examples, 0 for the hardest, and the first one beyond."""
+        last = max(1, hard_mass(n, self.share))
+        return min(hard_mass(n, self.min_share) if self.min_share else 0, last - 1), last
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Anchored(Weighting):
     """Weights anchored to the region: by rank in the class instead of by absolute score.
 
@@ -79,12 +103,18 @@ class Anchored(Weighting):
     likewise with ``beta``; the weights of a class are scaled to mean 1 and have no gradient. The region is a parameter,
     so there is no gamma to search; ``tau -> 0`` selects exactly the region.
 
+    A rectangle has a second border: with ``min_alpha`` above 0 the weight of a positive is also multiplied by
+    ``sigmoid((1 - min_alpha - r) / tau)``. The lower-left partial AUC of recommenders, ``TPR <= a``, has ``alpha = 1``
+    and ``min_alpha = 1 - a``: the users' hardest items, which no list would show, do not count.
+
     Parameters
     ----------
     alpha, beta : float
         The region, as in `tpauc.Region`.
     tau : float, default=0.1
         Width of the border, as a share of the class.
+    min_alpha, min_beta : float, default=0.0
+        Shares of the hardest positives and negatives that do not count, as in `tpauc.Region`.
 
     Examples
     --------
@@ -96,18 +126,23 @@ class Anchored(Weighting):
     alpha: float
     beta: float
     tau: float = 0.1
+    min_alpha: float = 0.0
+    min_beta: float = 0.0
 
     def __post_init__(self) -> None:
-        region = Region(self.alpha, self.beta)
-        object.__setattr__(self, "alpha", region.alpha)
-        object.__setattr__(self, "beta", region.beta)
+        region = Region(self.alpha, self.beta, self.min_alpha, self.min_beta)
+        for name in ("alpha", "beta", "min_alpha", "min_beta"):
+            object.__setattr__(self, name, getattr(region, name))
         object.__setattr__(self, "tau", check_positive(self.tau, "tau"))
+
+    def __repr__(self) -> str:
+        return _text(self)
 
     def weigh(self, hardness: Hardness) -> Weights:
         raise TypeError("Anchored weighs each class by its own share: call for_positives() or for_negatives() first")
 
     def for_positives(self) -> Weighting:
-        return AnchoredSide(self.alpha, self.tau)
+        return AnchoredSide(self.alpha, self.tau, self.min_alpha)
 
     def for_negatives(self) -> Weighting:
-        return AnchoredSide(self.beta, self.tau)
+        return AnchoredSide(self.beta, self.tau, self.min_beta)

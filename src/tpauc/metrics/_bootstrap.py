@@ -8,7 +8,8 @@ above it and not below it. Of the ``k-`` selected negatives ``max(k- - A_t, 0)``
 
     TPAUC = sum_t P_t (max(k- - A_t, 0) + max(k- - B_t, 0)) / (2 k+ k-),
 
-and a resample needs nothing but running counts of its rows, starting at the hardest.
+and a resample needs nothing but running counts of its rows, starting at the hardest. In a rectangle, which leaves out
+the ``j-`` hardest negatives, counts below ``j-`` are taken to be ``j-``; so are counts of positives below ``j+``.
 
 With a single model, rows outside the region need not be drawn. Drawing ``n`` rows means drawing ``n`` uniform numbers
 ``u`` and taking the rows at the places ``floor(n u)``, counted from the hardest. The ``k``-th smallest of these
@@ -91,19 +92,20 @@ def two_sided_resamples(
         rows.size + 1 if extra is None else int(extra.sum())
         for rows, extra in zip((positives, negatives), with_extra, strict=True)
     )
-    selected = region.hard_positives(sizes[0]), region.hard_negatives(sizes[1])
+    selected = region.ranks_of_positives(sizes[0]), region.ranks_of_negatives(sizes[1])
+    (_, k_positive), (_, k_negative) = selected
     borders = np.unique(np.concatenate([negatives for side in levels for negatives in side[1:]]))
-    in_groups = ROWS_PER_GROUP * borders.size < selected[1]
+    in_groups = ROWS_PER_GROUP * borders.size < k_negative
     if in_groups:
         levels = [_with_borders(side, borders) for side in levels]
     values = np.empty((2, n_resamples))
-    for block in resample_blocks(n_resamples, selected[0] + (borders.size if in_groups else selected[1])):
+    for block in resample_blocks(n_resamples, k_positive + (borders.size if in_groups else k_negative)):
         length = block.stop - block.start
-        drawn_positives = _running_sum(_hardest_counts(generator, sizes[0], selected[0], length))
+        drawn_positives = _running_sum(_hardest_counts(generator, sizes[0], k_positive, length))
         if in_groups:
             drawn_negatives = _running_sum_at(borders, generator, sizes[1], length)
         else:
-            drawn_negatives = _running_sum(_hardest_counts(generator, sizes[1], selected[1], length))
+            drawn_negatives = _running_sum(_hardest_counts(generator, sizes[1], k_negative, length))
         for side in (0, 1):
             values[side, block] = _tpauc_of_draws(levels[side], drawn_positives, drawn_negatives, *selected)
     return values
@@ -119,9 +121,10 @@ def paired_resamples(
     """Return TPAUCs of shape (models, n_resamples); a resample holds the same rows for all models."""
     by_class = [(scores[positive], scores[~positive]) for scores in models]
     n_positive, n_negative = (of_class.size for of_class in by_class[0])
-    selected = region.hard_positives(n_positive), region.hard_negatives(n_negative)
+    selected = region.ranks_of_positives(n_positive), region.ranks_of_negatives(n_negative)
+    (_, k_positive), (_, k_negative) = selected
     positive_orders = [np.argsort(positives) for positives, _ in by_class]
-    row, size = _groups(by_class, _usually_enough(selected[0]))
+    row, size = _groups(by_class, _usually_enough(k_positive))
     in_groups = ROWS_PER_GROUP * row.size < n_negative
     usual = _Negatives.of(by_class, row, size) if in_groups else _Negatives.one_by_one(by_class)
     values = np.empty((len(models), n_resamples))
@@ -129,12 +132,12 @@ def paired_resamples(
         # Rows that are easy for one model may be hard for another, so all are drawn.
         length = block.stop - block.start
         counts = draw_counts(generator, n_positive, length)
-        drawn_positives = [_running_sum_to(selected[0], counts, order) for order in positive_orders]
-        groups_suffice = all(sums.shape[1] - 1 <= _usually_enough(selected[0]) for sums in drawn_positives)
+        drawn_positives = [_running_sum_to(k_positive, counts, order) for order in positive_orders]
+        groups_suffice = all(sums.shape[1] - 1 <= _usually_enough(k_positive) for sums in drawn_positives)
         negatives = usual if groups_suffice or not in_groups else _Negatives.one_by_one(by_class)
         counts = negatives.drawn(generator, length)
         for model, (order, levels) in enumerate(zip(negatives.orders, negatives.levels, strict=True)):
-            drawn_negatives = _running_sum_to(selected[1], counts, order)
+            drawn_negatives = _running_sum_to(k_negative, counts, order)
             values[model, block] = _tpauc_of_draws(levels, drawn_positives[model], drawn_negatives, *selected)
     return values
 
@@ -146,7 +149,8 @@ def paired_draws(
     times = np.ones(positive.size) if weight is None else weight
     n_positive, n_negative = int(times[positive].sum()), int(times[~positive].sum())
     by_class = [(scores[positive], scores[~positive]) for scores in models]
-    row, _ = _groups(by_class, _usually_enough(region.hard_positives(n_positive)))
+    _, k_positive = region.ranks_of_positives(n_positive)
+    row, _ = _groups(by_class, _usually_enough(k_positive))
     return n_positive + min(n_negative, ROWS_PER_GROUP * row.size)
 
 
@@ -265,17 +269,25 @@ def _usually_enough(k: int) -> int:
 
 
 def _tpauc_of_draws(
-    levels: _Levels, positives: IntArray, negatives: IntArray, k_positive: int, k_negative: int
+    levels: _Levels,
+    positives: IntArray,
+    negatives: IntArray,
+    positive_ranks: tuple[int, int],
+    negative_ranks: tuple[int, int],
 ) -> FloatArray:
-    """Return the TPAUC of each resample, from the running counts of its positives and its negatives."""
+    """Return the TPAUC of each resample, from the running counts of its positives and its negatives.
+
+    The region selects the ranks from the first of two up to the second, 0 being the hardest.
+    """
     n_levels = int(np.searchsorted(levels.positives_up_to, positives.shape[1] - 1)) + 1  # no easier positive is drawn
     up_to, above, not_below = (counts[:n_levels] for counts in levels)
-    # Clipping: the sums end at the last row drawn, and stay the same from there on.
-    hard_up_to = np.minimum(np.take(positives, up_to, axis=1, mode="clip"), k_positive)
-    hard_on_level = np.diff(hard_up_to, axis=1, prepend=0)
-    beaten = np.maximum(k_negative - np.take(negatives, not_below, axis=1, mode="clip"), 0)
-    beaten_or_tied = np.maximum(k_negative - np.take(negatives, above, axis=1, mode="clip"), 0)
+    # Mode "clip": the sums end at the last row drawn, and stay the same from there on.
+    hard_up_to = np.clip(np.take(positives, up_to, axis=1, mode="clip"), *positive_ranks)
+    hard_on_level = np.diff(hard_up_to, axis=1, prepend=positive_ranks[0])
+    beaten = negative_ranks[1] - np.clip(np.take(negatives, not_below, axis=1, mode="clip"), *negative_ranks)
+    beaten_or_tied = negative_ranks[1] - np.clip(np.take(negatives, above, axis=1, mode="clip"), *negative_ranks)
     won_twice = (hard_on_level * (beaten + beaten_or_tied)).sum(axis=1)
+    k_positive, k_negative = (last - first for first, last in (positive_ranks, negative_ranks))
     tpauc: FloatArray = won_twice / (2 * k_positive * k_negative)
     return tpauc
 

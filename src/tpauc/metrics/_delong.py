@@ -12,6 +12,10 @@ The maxima account for the border of the region, which moves with the sample. Wi
 the variance of the AUC by DeLong, DeLong and Clarke-Pearson (1988). For the difference of two models ``U`` and ``V``
 are the differences of the two models' values, row by row.
 
+A rectangle has a second border, beyond which lie the rows that are harder than it. ``A`` and ``B`` are shares of the
+selected rows, and a harder row has the ``U`` or ``V`` of the hardest selected one: drawn once more, it pulls a row
+across either border, just as that one would.
+
 In general, let ``l`` be the influence of a row, ``-U / k+`` or ``-V / k-`` less its mean over the class. The variance
 is the sum over independent units of the squares of what they contribute, each class times ``m / (m - 1)`` for its ``m``
 units. A unit is a row, which contributes ``l``; a row of weight ``w`` that does not stand for repeated rows contributes
@@ -35,7 +39,10 @@ IntArray = npt.NDArray[np.intp]
 
 
 class Influences(NamedTuple):
-    """TPAUC, ``U / k+`` of each hard positive, and ``V / k-`` of the hard negatives in runs of equal values."""
+    """TPAUC, ``U / k+`` of each hard positive, and ``V / k-`` of the hard negatives in runs of equal values.
+
+    Positives and negatives harder than a rectangle come first and last.
+    """
 
     tpauc: float
     positives: FloatArray
@@ -43,10 +50,11 @@ class Influences(NamedTuple):
     run_lengths: IntArray
 
 
-def influences(hard_positives: FloatArray, hard_negatives: FloatArray) -> Influences:
+def influences(hard_positives: FloatArray, hard_negatives: FloatArray, harder: tuple[int, int] = (0, 0)) -> Influences:
     """Return the influence of each hard example; both arrays are sorted from the lowest score up.
 
-    Takes a search for each positive. All negatives between the same two positives have the same influence.
+    Takes a search for each positive. All negatives between the same two positives have the same influence. ``harder``
+    are the numbers of positives and negatives that are harder than the region.
     """
     beaten = np.searchsorted(hard_negatives, hard_positives)
     beaten_or_tied = beaten.copy()
@@ -60,11 +68,14 @@ def influences(hard_positives: FloatArray, hard_negatives: FloatArray) -> Influe
     below_the_lowest = int(np.searchsorted(edges, 0, side="right"))
     edges = edges[below_the_lowest:]
     twice_pairs = 2 * hard_positives.size * hard_negatives.size
+    run_lengths = np.diff(edges, prepend=0, append=hard_negatives.size)
+    run_lengths[np.flatnonzero(run_lengths)[-1]] += harder[1]
+    of_positives = (twice_won[-1] - twice_won) / twice_pairs
     return Influences(
         tpauc=int(twice_won.sum()) / twice_pairs,
-        positives=(twice_won[-1] - twice_won) / twice_pairs,
+        positives=np.concatenate((np.repeat(of_positives[:1], harder[0]), of_positives)),
         negatives=np.arange(edges.size + 1) / twice_pairs,
-        run_lengths=np.diff(edges, prepend=0, append=hard_negatives.size),
+        run_lengths=run_lengths,
     )
 
 
@@ -75,11 +86,15 @@ def row_influences(positive: BoolArray, scores: FloatArray, region: Region) -> F
     border, which it would push out.
     """
     rows_of_positives, rows_of_negatives = np.flatnonzero(positive), np.flatnonzero(~positive)
-    k_positive = region.hard_positives(rows_of_positives.size)
-    k_negative = region.hard_negatives(rows_of_negatives.size)
+    harder_positives, k_positive = region.ranks_of_positives(rows_of_positives.size)
+    harder_negatives, k_negative = region.ranks_of_negatives(rows_of_negatives.size)
     hard_positives = rows_of_positives[_hardest(scores[rows_of_positives], k_positive)]
     hard_negatives = rows_of_negatives[_hardest(-scores[rows_of_negatives], k_negative)][::-1]
-    found = influences(scores[hard_positives], scores[hard_negatives])
+    found = influences(
+        scores[hard_positives[harder_positives:]],
+        scores[hard_negatives[: k_negative - harder_negatives]],
+        (harder_positives, harder_negatives),
+    )
     influence = np.zeros(scores.size)
     influence[hard_positives] = -found.positives
     influence[hard_negatives] = -np.repeat(found.negatives, found.run_lengths)
@@ -108,22 +123,31 @@ def weighted_influences(
     classes = np.flatnonzero(positive), np.flatnonzero(~positive)
     totals = [float(weight[rows].sum()) for rows in classes]
     if repeats_rows(weight):
-        targets: tuple[float, float] = region.hard_positives(int(totals[0])), region.hard_negatives(int(totals[1]))
+        borders: tuple[tuple[float, float], ...] = (
+            region.ranks_of_positives(int(totals[0])),
+            region.ranks_of_negatives(int(totals[1])),
+        )
     else:
-        targets = totals[0] * region.alpha, totals[1] * region.beta
+        shares = (region.min_alpha, region.alpha), (region.min_beta, region.beta)
+        borders = tuple((total * first, total * last) for total, (first, last) in zip(totals, shares, strict=True))
     influence, inside = np.zeros(scores.size), np.zeros(scores.size)
-    for rows, target, sign in zip(classes, targets, (1.0, -1.0), strict=True):
+    for rows, (first, last), sign in zip(classes, borders, (1.0, -1.0), strict=True):
         hardest = rows[np.argsort(sign * scores[rows], kind="stable")]
-        up_to = np.cumsum(weight[hardest])
-        inside[hardest] = np.clip(target - (up_to - weight[hardest]), 0.0, weight[hardest])
-        # Rows tied at the border share what the region takes of them, so that the order of rows does not matter.
-        border = scores[hardest[np.flatnonzero(inside[hardest])[-1]]]
-        tied = rows[scores[rows] == border]
-        inside[tied] = weight[tied] * (inside[tied].sum() / weight[tied].sum())
+        before = np.cumsum(weight[hardest]) - weight[hardest]
+        inside[hardest] = np.clip(last - before, 0.0, weight[hardest])
+        if first > 0.0:
+            inside[hardest] -= np.clip(first - before, 0.0, weight[hardest])
+        # Rows tied at a border share what the region takes of them, so that the order of rows does not matter.
+        selected = hardest[np.flatnonzero(inside[hardest])]
+        for border in {scores[selected[-1]]} | ({scores[selected[0]]} if first > 0.0 else set()):
+            tied = rows[scores[rows] == border]
+            inside[tied] = weight[tied] * (inside[tied].sum() / weight[tied].sum())
     hard = [rows[inside[rows] > 0.0] for rows in classes]
-    for own, other, sign in ((hard[0], hard[1], 1.0), (hard[1], hard[0], -1.0)):
+    for rows, own, other, sign in ((classes[0], hard[0], hard[1], 1.0), (classes[1], hard[1], hard[0], -1.0)):
         won = _share_below(sign * scores[own], sign * scores[other], inside[other])
         influence[own] = (won - won.max()) / float(inside[own].sum())
+        harder = rows[sign * scores[rows] < (sign * scores[own]).min()]
+        influence[harder] = influence[own].min()
     for rows in classes:
         influence[rows] -= np.average(influence[rows], weights=weight[rows])
     return WeightedInfluences(influence, inside)
@@ -192,10 +216,13 @@ def units_inside(inside: FloatArray, weight: FloatArray, groups: IntArray | None
     squares = float(((by_group / largest) ** 2).sum())
     tied = (inside > 0.0) & (inside < weight)
     if repeats and tied.any():
-        in_group = np.bincount(groups[tied], weights=weight[tied])
-        share_of_ties = float(inside[tied][0] / weight[tied][0])
-        spread = spread_of_ties(share_of_ties, float(in_group.sum()), float(in_group @ in_group))
-        squares += spread / largest**2
+        rows = np.flatnonzero(tied)
+        shares, at_border = np.unique(np.round(inside[rows] / weight[rows], 9), return_inverse=True)
+        for border in range(shares.size):  # a rectangle has two, each with its own share of ties
+            at = rows[at_border == border]
+            in_group = np.bincount(groups[at], weights=weight[at])
+            share_of_ties = float(inside[at][0] / weight[at][0])
+            squares += spread_of_ties(share_of_ties, float(in_group.sum()), float(in_group @ in_group)) / largest**2
     return float((by_group / largest).sum() ** 2 / squares)
 
 
@@ -208,7 +235,7 @@ def spread_of_ties(share: float, number: float, squares: float) -> float:
 
 
 def contributions_of_runs(found: Influences, n_positive: int, n_negative: int) -> Moments:
-    """Return the moments of what all rows contribute; the rows outside the region have the influence 0."""
+    """Return the moments of what all rows contribute; rows easier than the region have the influence 0."""
     moments = [
         _centred_moments(found.positives, 1, n_positive),
         _centred_moments(found.negatives, found.run_lengths, n_negative),

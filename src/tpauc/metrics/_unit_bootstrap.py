@@ -116,19 +116,22 @@ class _Ordered:
     weight: FloatArray
     mass: FloatArray
 
-    def running_mass(self, counts: IntArray, share: float, whole: bool) -> tuple[FloatArray, FloatArray]:
-        """Return the selected mass of each resample, and the masses of its first 0, 1, 2, ... rows up to there."""
+    def running_mass(
+        self, counts: IntArray, min_share: float, share: float, whole: bool
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the masses of each resample where the region begins and ends, and of its first 0, 1, 2, ... rows."""
         totals = counts @ self.mass
-        targets = totals * share
+        begins, targets = totals * min_share, totals * share
         if whole:
-            targets = np.array([max(hard_mass(total, share), 1.0) for total in totals.tolist()])
+            begins = np.array([hard_mass(total, min_share) if min_share else 0.0 for total in totals.tolist()])
+            targets = np.maximum([hard_mass(total, share) for total in totals.tolist()], begins + 1.0)
         n_rows = min(self.codes.size, int(1.5 * share * self.codes.size) + 50)
         while True:
             drawn = counts[:, self.codes[:n_rows]] * self.weight[:n_rows]
             sums = np.zeros((counts.shape[0], n_rows + 1))
             np.cumsum(drawn, axis=1, out=sums[:, 1:])
             if n_rows == self.codes.size or (sums[:, -1] >= targets).all():
-                return targets, sums
+                return begins[:, np.newaxis], targets[:, np.newaxis], sums
             n_rows = min(2 * n_rows, self.codes.size)
 
 
@@ -157,15 +160,14 @@ class _Model:
 
     def tpauc(self, counts: IntArray, region: Region) -> FloatArray:
         """Return the TPAUC of each resample, given how often it holds each unit."""
-        k_positive, positives = self.positives.running_mass(counts, region.alpha, self.whole)
-        k_negative, negatives = self.negatives.running_mass(counts, region.beta, self.whole)
+        begin, end, positives = self.positives.running_mass(counts, region.min_alpha, region.alpha, self.whole)
+        first, limit, negatives = self.negatives.running_mass(counts, region.min_beta, region.beta, self.whole)
         n_levels = int(np.searchsorted(self.positives_up_to, positives.shape[1] - 1)) + 1
-        # Clipping: the sums end where every resample has enough, and more would change nothing.
+        # Mode "clip": the sums end where every resample has enough, and more would change nothing.
         up_to = np.take(positives, self.positives_up_to[:n_levels], axis=1, mode="clip")
-        on_level = np.diff(np.minimum(up_to, k_positive[:, np.newaxis]), axis=1, prepend=0.0)
+        on_level = np.diff(np.clip(up_to, begin, end), axis=1, prepend=begin)
         above = np.take(negatives, self.negatives_above[:n_levels], axis=1, mode="clip")
         not_below = np.take(negatives, self.negatives_not_below[:n_levels], axis=1, mode="clip")
-        limit = k_negative[:, np.newaxis]
-        beaten = np.maximum(limit - above, 0.0) + np.maximum(limit - not_below, 0.0)
-        tpauc: FloatArray = (on_level * beaten).sum(axis=1) / (2.0 * k_positive * k_negative)
+        beaten = (limit - np.clip(above, first, limit)) + (limit - np.clip(not_below, first, limit))
+        tpauc: FloatArray = (on_level * beaten).sum(axis=1) / (2.0 * (end - begin) * (limit - first))[:, 0]
         return np.minimum(tpauc, 1.0)

@@ -15,7 +15,7 @@ there, the mean counts each tied pair alike.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from tpauc._validation import (
     FloatArray,
     brief,
     check_choice,
+    check_column,
     check_flag,
     check_labels_and_scores,
     check_number,
@@ -40,10 +41,43 @@ from tpauc.metrics._pairs import (
     selected_pairs,
     weighted_pairs,
 )
+from tpauc.metrics.label_columns import areas_of_columns, check_average, label_columns, n_columns
 from tpauc.region import Region
 
 _TIES = {"half": 0.5, "optimistic": 1.0, "pessimistic": 0.0}
 _NO_WEIGHT = 1e-12  # share of the weight of a class that rounding may leave on the wrong side of a border
+
+
+@overload
+def tpauc_score(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    alpha: float,
+    beta: float,
+    normalize: bool = True,
+    ties: str = "half",
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    average: Literal["macro", "weighted", "micro"] = "macro",
+    labels: npt.ArrayLike | None = None,
+) -> float: ...
+
+
+@overload
+def tpauc_score(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    alpha: float,
+    beta: float,
+    normalize: bool = True,
+    ties: str = "half",
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    average: Literal["none"] | None,
+    labels: npt.ArrayLike | None = None,
+) -> float | FloatArray: ...
 
 
 def tpauc_score(
@@ -56,15 +90,19 @@ def tpauc_score(
     ties: str = "half",
     sample_weight: npt.ArrayLike | None = None,
     pos_label: Any = None,
-) -> float:
+    average: Literal["macro", "weighted", "micro", "none"] | None = "macro",
+    labels: npt.ArrayLike | None = None,
+) -> float | FloatArray:
     """Two-way partial AUC: the area where ``TPR >= 1 - alpha`` and ``FPR <= beta``.
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels, 0/1 or -1/1, as bool, int or float; any two labels with ``pos_label``.
-    y_score : array-like of shape (n,)
-        Scores, higher for the positive class; any finite numbers, not only probabilities.
+    y_true : array-like of shape (n,) or (n, k)
+        Labels, 0/1 or -1/1, as bool, int or float; any two labels with ``pos_label``. A matrix holds ``k`` labels per
+        row, NaN for those that are not known. Three or more classes, one per row, are taken one against the rest.
+    y_score : array-like of shape (n,) or (n, k)
+        Scores, higher for the positive class; any finite numbers, not only probabilities. A matrix has one column per
+        label or class.
     alpha, beta : float
         Share of positives that may be missed, share of negatives that may be false alarms; each in (0, 1].
     normalize : bool, default=True
@@ -77,10 +115,16 @@ def tpauc_score(
         inside. If all weights are whole numbers they stand for repeated rows, and the share is rounded down.
     pos_label : label, optional
         The label of the positive class, needed if labels are not 0/1, -1/1 or booleans.
+    average : {"macro", "weighted", "micro", None}, default="macro"
+        For a matrix of scores: the mean over columns, the mean by their numbers of positives, the value of the rows of
+        all columns taken together (for labels only), or one value per column. A column of which the region selects no
+        positive or no negative is NaN in the last case, and an error otherwise.
+    labels : array-like of shape (k,), optional
+        For classes: the class of each column of ``y_score``; by default the sorted labels of ``y_true``.
 
     Returns
     -------
-    float
+    float, or float array of shape (k,) for a matrix without an average
 
     Examples
     --------
@@ -92,7 +136,30 @@ def tpauc_score(
     0.0625
     >>> tpauc_score(["ill", "ill", "well", "well"], [4, 2, 3, 1], alpha=1, beta=1, pos_label="ill")
     0.75
+
+    Two labels per row, and three classes:
+
+    >>> labels, scores = np.array([[1, 0], [1, 1], [0, 1], [0, 0]]), np.array([[4, 1], [2, 4], [3, 3], [1, 2]])
+    >>> tpauc_score(labels, scores, alpha=1, beta=1, average=None)
+    array([0.75, 1.  ])
+    >>> tpauc_score(["a", "b", "c"], [[3, 1, 1], [2, 1, 2], [1, 2, 3]], alpha=1, beta=1)  # 1, 1/4 and 1
+    0.75
     """
+    kind = check_average(average)
+    if n_columns(y_score) > 1 and (n_columns(y_true) > 1 or labels is not None or _several_classes(y_true)):
+        if pos_label is not None:
+            raise ValueError(f"pos_label is for two classes, y_score has {n_columns(y_score)} columns; leave it out")
+        region, tie = Region(alpha, beta), tie_credit(ties)
+        check_flag(normalize, "normalize")
+        check_average(average, of_classes=n_columns(y_true) == 1)
+
+        def area(positive: BoolArray, scores: FloatArray, weight: FloatArray | None) -> float:
+            return area_in_region(positive, scores, region, tie=tie, weight=weight)
+
+        found = areas_of_columns(label_columns(y_true, y_score, labels), area, kind, sample_weight)
+        return found if normalize else found * region.area
+    if labels is not None:
+        raise ValueError("labels is for a matrix of scores with one column per class, but y_score has one column")
     return partial_auc_score(
         y_true,
         y_score,
@@ -137,13 +204,19 @@ def partial_auc_score(
     >>> partial_auc_score(y, score, region=Region(alpha=1, beta=0.5, min_alpha=0.5))  # the lower left: TPR <= 0.5
     1.0
     """
-    if not isinstance(region, Region):
-        raise TypeError(f"region must be a tpauc.Region, got {brief(region)}")
+    check_region(region)
     check_flag(normalize, "normalize")
     tie = tie_credit(ties)
     positive, scores, weight = _checked(y_true, y_score, sample_weight, pos_label)
     value = area_in_region(positive, scores, region, tie=tie, weight=weight)
     return value if normalize else value * region.area
+
+
+def check_region(region: Region) -> Region:
+    """Raise if a user gave anything but a region."""
+    if not isinstance(region, Region):
+        raise TypeError(f"region must be a tpauc.Region, got {brief(region)}")
+    return region
 
 
 def area_in_region(
@@ -283,6 +356,14 @@ def tpr_dependent_opauc(
 
 
 # -------------------------------------------------------------------------------------------------- selected pairs
+
+
+def _several_classes(y_true: npt.ArrayLike) -> bool:
+    """Return whether labels are more than two, without a word on those that are not labels at all."""
+    try:
+        return len(set(check_column(y_true, "y_true").tolist())) > 2
+    except (TypeError, ValueError):
+        return False
 
 
 def _checked(

@@ -21,7 +21,7 @@ from tpauc.metrics._delong import (
 )
 from tpauc.metrics._pairs import repeats_rows
 from tpauc.metrics._unit_bootstrap import Units, paired_unit_resamples
-from tpauc.metrics.area import area_in_region
+from tpauc.metrics.area import area_in_region, check_region
 from tpauc.metrics.intervals import IntArray, IntervalOptions, check_rows
 from tpauc.region import Region
 
@@ -106,8 +106,67 @@ def compare_tpauc(
     >>> comparison.low > 0, comparison.p_value < 0.01
     (True, True)
     """
+    return compare_partial_auc(
+        y_true,
+        score_a,
+        score_b,
+        region=Region(alpha, beta),
+        confidence=confidence,
+        method=method,
+        n_resamples=n_resamples,
+        groups=groups,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        random_state=random_state,
+    )
+
+
+def compare_partial_auc(
+    y_true: npt.ArrayLike,
+    score_a: npt.ArrayLike,
+    score_b: npt.ArrayLike,
+    *,
+    region: Region,
+    confidence: float = 0.95,
+    method: Literal["auto", "bootstrap", "delong"] = "auto",
+    n_resamples: int = 2000,
+    groups: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Comparison:
+    """Compare two models on the same rows in any rectangle of the ROC plot: area of ``score_a`` minus ``score_b``.
+
+    Parameters
+    ----------
+    y_true, score_a, score_b, confidence, method, n_resamples, groups, sample_weight, pos_label, random_state
+        As in :func:`compare_tpauc`, which is the case of a corner.
+    region : tpauc.Region
+        The rectangle.
+
+    Returns
+    -------
+    Comparison
+        As in :func:`compare_tpauc`.
+
+    Notes
+    -----
+    At 5 % two models of equal area, the positives of one twice as wide as those of the other, were told apart in 2 % to
+    5 % of 1,000 simulated cases, in 9 settings of three rectangles (`benchmarks/coverage.py`).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(2000) < 200
+    >>> noise = rng.normal(size=2000)
+    >>> better, worse = noise + 2.5 * y, noise + rng.normal(size=2000) + 2 * y
+    >>> band = Region(alpha=1, beta=0.3, min_beta=0.1)  # 0.1 <= FPR <= 0.3
+    >>> comparison = compare_partial_auc(y, better, worse, region=band, random_state=0)
+    >>> comparison.low > 0, comparison.p_value < 0.01
+    (True, True)
+    """
     options = IntervalOptions(confidence, method, n_resamples, random_state)
-    region = Region(alpha, beta)
+    check_region(region)
     rows = check_rows(y_true, {"score_a": score_a, "score_b": score_b}, sample_weight, groups, pos_label)
     first, second = rows.scores
     return compare_in_region(rows.positive, first, second, region, options, weight=rows.weight, groups=rows.groups)

@@ -162,10 +162,20 @@ class Histogram:
 
     # ------------------------------------------------------------------------------------------------------ metrics
 
-    def bounds(self, *, alpha: float, beta: float) -> Bounds:
-        """Return the range of TPAUC that the counts allow; the exact value lies in it under every tie rule."""
+    def bounds(self, *, alpha: float, beta: float, min_alpha: float = 0.0, min_beta: float = 0.0) -> Bounds:
+        """Return the range of the area that the counts allow; the exact value lies in it under every tie rule.
+
+        The arguments are those of :class:`tpauc.Region`.
+
+        Examples
+        --------
+        >>> histogram = Histogram()
+        >>> histogram.update([1, 1, 0, 0], [0.9, 0.4, 0.5, 0.1])
+        >>> histogram.bounds(alpha=1, beta=1, min_alpha=0.5)  # without the hardest positive
+        Bounds(low=1.0, high=1.0)
+        """
         # Python's whole numbers, of which the products cannot overflow.
-        p, q = (hard.astype(object) for hard in self._hard(Region(alpha, beta)))
+        p, q = (hard.astype(object) for hard in self._hard(Region(alpha, beta, min_alpha, min_beta)))
         won, in_one_bin, n_pairs = int(p @ (np.cumsum(q) - q)), int(p @ q), int(p.sum()) * int(q.sum())
         return Bounds(won / n_pairs, (won + in_one_bin) / n_pairs)
 
@@ -210,11 +220,16 @@ class Histogram:
         return n_positive, n_negative
 
     def _hard(self, region: Region) -> tuple[IntArray, IntArray]:
-        """Return the numbers of hard positives and hard negatives in each bin."""
+        """Return the numbers of positives and negatives in each bin that the region selects."""
         n_positive, n_negative = self._class_counts()
-        hard_positives = first_counts(self.positives, region.hard_positives(n_positive))
-        hard_negatives = first_counts(self.negatives[::-1], region.hard_negatives(n_negative))[::-1]
-        return hard_positives, hard_negatives
+        of_class = (
+            (self.positives, region.ranks_of_positives(n_positive)),
+            (self.negatives[::-1], region.ranks_of_negatives(n_negative)),
+        )
+        hard_positives, hard_negatives = (
+            first_counts(counts, last) - first_counts(counts, first) for counts, (first, last) in of_class
+        )
+        return hard_positives, hard_negatives[::-1]
 
     def _widest_moments(self, sums: PairSums, region: Region) -> Moments:
         """Return the moments with the largest variance and the fewest degrees of freedom that the counts allow."""

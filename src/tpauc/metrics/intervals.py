@@ -47,7 +47,7 @@ from tpauc.metrics._delong import (
 )
 from tpauc.metrics._pairs import repeats_rows
 from tpauc.metrics._unit_bootstrap import Units, two_sided_unit_resamples
-from tpauc.metrics.area import area_in_region
+from tpauc.metrics.area import area_in_region, check_region
 from tpauc.metrics.large_sample import logit_limits
 from tpauc.region import Region
 
@@ -242,8 +242,68 @@ def tpauc_interval(
     >>> print(f"{interval.estimate:.2f} in {interval.low:.2f} to {interval.high:.2f} by {interval.method}")
     0.52 in 0.33 to 0.67 by bootstrap
     """
+    return partial_auc_interval(
+        y_true,
+        y_score,
+        region=Region(alpha, beta),
+        confidence=confidence,
+        method=method,
+        n_resamples=n_resamples,
+        groups=groups,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        random_state=random_state,
+    )
+
+
+def partial_auc_interval(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    region: Region,
+    confidence: float = 0.95,
+    method: Literal["auto", "bootstrap", "delong"] = "auto",
+    n_resamples: int = 2000,
+    groups: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Interval:
+    """Confidence interval of :func:`~tpauc.metrics.area.partial_auc_score` in any rectangle of the ROC plot.
+
+    The methods are those of :func:`tpauc_interval`, which is the case of a corner. A rectangle that leaves out the
+    hardest rows has a second border; rows beyond it have the influence of the row on it.
+
+    Parameters
+    ----------
+    y_true, y_score, confidence, method, n_resamples, groups, sample_weight, pos_label, random_state
+        As in :func:`tpauc_interval`.
+    region : tpauc.Region
+        The rectangle.
+
+    Returns
+    -------
+    Interval
+        As in :func:`tpauc_interval`.
+
+    Notes
+    -----
+    In `benchmarks/coverage.py` (normal scores; the lower left, TPR up to 0.5; a middle band of both rates; a
+    band of the FPR; areas from 0.5 to 0.95, 50 or 200 positives, 95 % wanted, 300 repetitions) the bootstrap covers
+    95 % to 99 % in 18 settings, ``"delong"`` 94 % to 99 %.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(1000) < 100
+    >>> score = rng.normal(size=1000) + 2 * y
+    >>> lower_left = Region(alpha=1, beta=0.2, min_alpha=0.5)  # TPR <= 0.5
+    >>> interval = partial_auc_interval(y, score, region=lower_left, random_state=0)
+    >>> print(f"{interval.estimate:.2f} in {interval.low:.2f} to {interval.high:.2f}")
+    0.98 in 0.94 to 0.99
+    """
     options = IntervalOptions(confidence, method, n_resamples, random_state)
-    region = Region(alpha, beta)
+    check_region(region)
     rows = check_rows(y_true, {"y_score": y_score}, sample_weight, groups, pos_label)
     return intervals_in_regions(
         rows.positive, rows.scores[0], [region], options, weight=rows.weight, groups=rows.groups
@@ -312,22 +372,30 @@ def _of_rows(
     """Return the interval of independent rows, given how to sort the scores of each class."""
     n_positive = int(np.count_nonzero(positive))
     n_negative = positive.size - n_positive
-    selected = region.hard_positives(n_positive), region.hard_negatives(n_negative)
+    harder_positives, k_positive = region.ranks_of_positives(n_positive)
+    harder_negatives, k_negative = region.ranks_of_negatives(n_negative)
+    selected = k_positive - harder_positives, k_negative - harder_negatives
 
     @cache
     def moments() -> Moments:
         positives, negatives = ordered()
-        found = influences(positives[: selected[0]], negatives[n_negative - selected[1] :])
+        found = influences(
+            positives[harder_positives:k_positive],
+            negatives[n_negative - k_negative : n_negative - harder_negatives],
+            (harder_positives, harder_negatives),
+        )
         return contributions_of_runs(found, n_positive, n_negative)
 
-    method = options.chosen_method(lambda: _drawn_rows(n_positive, *selected), lambda: moments().effective_number)
+    method = options.chosen_method(
+        lambda: _drawn_rows(n_positive, k_positive, k_negative), lambda: moments().effective_number
+    )
     estimate = area_in_region(positive, scores, region)
     if method == "delong":
         limits = logit_limits(estimate, moments(), options.confidence)
     else:
         resampled = two_sided_resamples(options.generator(), positive, scores, region, options.n_resamples)
         limits = _stretched_percentiles(estimate, resampled, moments(), options.confidence)
-    return _interval(estimate, limits, method, selected, options.confidence)
+    return _interval(estimate, limits, method, selected, options.confidence, region)
 
 
 def _of_units(
@@ -353,7 +421,10 @@ def _of_units(
 
     def drawn() -> int:
         if repeated_rows:
-            return _drawn_rows(int(full_weight[positive].sum()), *map(int, selected))
+            n_positive, n_negative = (int(full_weight[side].sum()) for side in (positive, ~positive))
+            return _drawn_rows(
+                n_positive, region.ranks_of_positives(n_positive)[1], region.ranks_of_negatives(n_negative)[1]
+            )
         return 2 * (by_unit.size + int(np.count_nonzero(inside)))  # for each of the two limits
 
     method = options.chosen_method(drawn, lambda: moments.effective_number)
@@ -368,7 +439,7 @@ def _of_units(
             units = Units.of(positive, weight, groups)
             resampled = two_sided_unit_resamples(source, units, scores, region, n_resamples, by_unit)
         limits = _stretched_percentiles(estimate, resampled, moments, options.confidence)
-    return _interval(estimate, limits, method, selected, options.confidence)
+    return _interval(estimate, limits, method, selected, options.confidence, region)
 
 
 def _drawn_rows(n_positive: int, k_positive: int, k_negative: int) -> int:
@@ -418,11 +489,37 @@ def large_sample_interval(
 
 
 def _interval(
-    estimate: float, limits: tuple[float, float], method: str, selected: tuple[float, ...], confidence: float
+    estimate: float,
+    limits: tuple[float, float],
+    method: str,
+    selected: tuple[float, ...],
+    confidence: float,
+    region: Region | None = None,
 ) -> Interval:
-    """Return the interval, with limits that allow for what was not seen where all pairs are right, or all wrong."""
+    """Return the interval, with limits that allow for what was not seen where all pairs are right, or all wrong.
+
+    Without a region it is a corner.
+    """
     low, high = limits
     unseen = ((1.0 - confidence) / 2.0) ** (1.0 / min(selected))
+    if region is not None and not region.is_corner and method == "delong" and low == high:
+        shares = (region.min_alpha, region.alpha), (region.min_beta, region.beta)
+        unseen = min(unseen, *(_beyond_border(k, *of, confidence) for k, of in zip(selected, shares, strict=True)))
     low = unseen if low == 1.0 else low
     high = 1.0 - unseen if high == 0.0 else high
     return Interval(estimate, min(low, estimate), max(high, estimate), method, *(int(k + 1e-9) for k in selected))
+
+
+def _beyond_border(k: float, min_share: float, share: float, confidence: float) -> float:
+    """Return how much of the selection surely lies in the region of the population, where a sample selects ``k`` rows.
+
+    Resamples show how far the border moves; without them it is the exact limit of a proportion, ``min_share`` of
+    ``k / (share - min_share)`` rows.
+    """
+    if min_share == 0.0:
+        return 1.0
+    from scipy.special import betaincinv  # takes longer to load than all else here takes to run
+
+    n = k / (share - min_share)
+    highest = float(betaincinv(n * min_share + 1.0, n * (1.0 - min_share), (1.0 + confidence) / 2.0))
+    return max(1.0 - (highest - min_share) / (share - min_share), 0.0)

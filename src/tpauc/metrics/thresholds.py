@@ -50,7 +50,7 @@ MAX_TPR, MIN_FPR, COST, CAPACITY = "max_tpr", "min_fpr", "cost", "capacity"
 RULES = (MAX_TPR, MIN_FPR, COST, CAPACITY)
 _RULE_OF_OPTION = {"miss_cost": COST, "alarm_cost": COST, "capacity": CAPACITY}
 
-_ROUNDING = 1e-12  # relative; sums of weights, costs and probabilities that differ by less are equal
+ROUNDING = 1e-12  # relative; sums of weights, costs and probabilities that differ by less are equal
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def pick_threshold(rows: ScoredRows, rule: ThresholdRule, region: Region, preval
 
 def allowed_mass(total: float, share: float, counts_alike: bool) -> float:
     """Return how many rows of a class, or which sum of weights, may be on the wrong side; immune to rounding."""
-    return hard_mass(total, share) if counts_alike else total * min(share * (1.0 + _ROUNDING), 1.0)
+    return hard_mass(total, share) if counts_alike else total * min(share * (1.0 + ROUNDING), 1.0)
 
 
 def _highest_tpr(positives: FloatArray, negatives: FloatArray, region: Region) -> float:
@@ -158,7 +158,7 @@ def _best_candidate(rows: ScoredRows, rule: ThresholdRule, region: Region, preva
             possible = caught + alarmed <= allowed_mass(n_positive + n_negative, share, alike)
         else:
             rate = prevalence * caught / n_positive + (1.0 - prevalence) * alarmed / n_negative
-            possible = rate <= share * (1.0 + _ROUNDING)
+            possible = rate <= share * (1.0 + ROUNDING)
         best = _best(possible, -caught, alarmed)
     else:
         assert rule.miss_cost is not None
@@ -167,7 +167,7 @@ def _best_candidate(rows: ScoredRows, rule: ThresholdRule, region: Region, preva
         per_miss = 1.0 if prevalence is None else prevalence / n_positive
         per_alarm = 1.0 if prevalence is None else (1.0 - prevalence) / n_negative
         cost = rule.miss_cost * per_miss * missed + rule.alarm_cost * per_alarm * alarmed
-        best = cost <= cost.min() * (1.0 + _ROUNDING)
+        best = cost <= cost.min() * (1.0 + ROUNDING)
     with np.errstate(over="ignore"):
         gaps = np.diff(thresholds, prepend=-np.inf)  # infinite below the lowest score, and above the highest
     widest = best & (gaps == gaps[best].max())
@@ -204,7 +204,6 @@ def _promised(rows: ScoredRows, rule: str, guarantee: float, region: Region) -> 
             "with other weights promise nothing"
         )
     above = rule == MAX_TPR
-    name, share, side = ("beta", region.beta, "negative") if above else ("alpha", region.alpha, "positive")
     # The mirror image of the positives, so that in both cases the highest scores are on the wrong side.
     members = ~rows.positive if above else rows.positive
     scores = rows.scores[members] if above else -rows.scores[members]
@@ -212,15 +211,25 @@ def _promised(rows: ScoredRows, rule: str, guarantee: float, region: Region) -> 
     if rows.groups is not None:
         scores, counts = _highest_of_group(scores, rows.groups[members]), None
     n = scores.size if counts is None else int(counts.sum())
+    exceeding = wrong_side_allowed(n, rule, guarantee, region, grouped=rows.groups is not None)
+    last = _of_rank(scores, counts, n - exceeding)
+    return float(np.nextafter(last, np.inf, dtype=scores.dtype)) if above else -float(last)
+
+
+def wrong_side_allowed(n: int, rule: str, guarantee: float, region: Region, *, grouped: bool) -> int:
+    """Return how many of ``n`` negatives (rule "max_tpr") or positives a promised threshold may have on the wrong side.
+
+    With ``grouped`` they are groups. It is an error if there are too few to promise anything.
+    """
+    name, share, side = ("beta", region.beta, "negative") if rule == MAX_TPR else ("alpha", region.alpha, "positive")
     exceeding = most_exceeding(n, share, guarantee)
     if exceeding is None:
-        units = f"groups with a {side} row" if rows.groups is not None else f"{side} examples"
+        units = f"groups with a {side} row" if grouped else f"{side} examples"
         raise ValueError(
             f"guarantee={guarantee} for {name}={share} needs at least {fewest_for_guarantee(share, guarantee)} "
             f"{units}, found {n}; give more, a larger {name} or a lower guarantee"
         )
-    last = _of_rank(scores, counts, n - exceeding)
-    return float(np.nextafter(last, np.inf, dtype=scores.dtype)) if above else -float(last)
+    return exceeding
 
 
 def most_exceeding(n: int, share: float, guarantee: float) -> int | None:
@@ -233,7 +242,7 @@ def most_exceeding(n: int, share: float, guarantee: float) -> int | None:
     """
     from scipy.special import betaincc
 
-    most = (1.0 - guarantee) * (1.0 + _ROUNDING)
+    most = (1.0 - guarantee) * (1.0 + ROUNDING)
     low, high = -1, n  # the probability is at most 0 at -1, and 1 at n
     while high - low > 1:
         middle = (low + high) // 2

@@ -21,6 +21,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -29,14 +30,25 @@ from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from tpauc._validation import brief, check_class_counts, check_count, check_logits_and_labels
+from tpauc.metrics._tensor_columns import TASKS, Columns, check_columns
+from tpauc.metrics._tensor_pairs import check_finite, histogram_counts, mean_over_hard_pairs, widest_float
 from tpauc.metrics.area import tie_credit
-from tpauc.metrics.histogram import Histogram, spread
+from tpauc.metrics.histogram import Histogram
 from tpauc.region import Region
 
 _SETTINGS = "settings"  # the key of alpha, beta, bins and ties in a saved state
 
 
-def two_way_partial_auc(scores: Tensor, labels: Tensor, *, alpha: float, beta: float, ties: str = "half") -> Tensor:
+def two_way_partial_auc(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    alpha: float,
+    beta: float,
+    ties: str = "half",
+    min_alpha: float = 0.0,
+    min_beta: float = 0.0,
+) -> Tensor:
     """Two-way partial AUC of one set of scores: :func:`tpauc.metrics.area.tpauc_score` on tensors.
 
     Parameters
@@ -49,6 +61,8 @@ def two_way_partial_auc(scores: Tensor, labels: Tensor, *, alpha: float, beta: f
         Share of positives that may be missed, share of negatives that may be false alarms; each in (0, 1].
     ties : {"half", "optimistic", "pessimistic"}, default="half"
         What a positive and a negative of equal score count.
+    min_alpha, min_beta : float, default=0.0
+        Shares of the hardest positives and negatives that do not count, for a rectangle as in :class:`tpauc.Region`.
 
     Returns
     -------
@@ -62,9 +76,9 @@ def two_way_partial_auc(scores: Tensor, labels: Tensor, *, alpha: float, beta: f
     >>> two_way_partial_auc(scores, labels, alpha=0.5, beta=0.5)
     tensor(0.2500, dtype=torch.float64)
     """
-    region = Region(alpha, beta)
+    region = Region(alpha, beta, min_alpha, min_beta)
     tie = tie_credit(ties)
-    return _mean_over_hard_pairs(*_by_class(scores, labels), region, tie)
+    return mean_over_hard_pairs(*_by_class(scores, labels), region, tie)
 
 
 class TwoWayPartialAUC(Metric):
@@ -79,10 +93,20 @@ class TwoWayPartialAUC(Metric):
 
     Parameters
     ----------
-    alpha, beta, ties
+    alpha, beta, ties, min_alpha, min_beta
         As in :func:`two_way_partial_auc`. Bins cannot tell a tie from a near miss; the bound covers every rule.
     bins : int, optional
         Number of bins of each of the two histograms, as in :class:`tpauc.metrics.histogram.Histogram`.
+    task : {"binary", "multilabel", "multiclass"}, default="binary"
+        For several labels, ``update`` takes scores and labels of shape (n, num_labels), NaN for unknown labels. For
+        classes it takes scores of shape (n, num_classes) and the class of each row, and each class is taken against the
+        rest.
+    num_labels, num_classes : int, optional
+        How many; needed for the task.
+    average : {"macro", "weighted", "micro", "none", None}, default="macro"
+        For several columns: the mean, the mean by the numbers of positives, the value of all labels together (for
+        "multilabel" only), or one value per column. If the region selects no example of a column, its value is NaN
+        without an average, and ``compute`` raises a ``ValueError`` with one.
     **kwargs
         Parameters of ``torchmetrics.Metric``: ``process_group``, ``sync_on_compute``, ``dist_sync_on_step`` and so on.
 
@@ -100,6 +124,14 @@ class TwoWayPartialAUC(Metric):
     >>> coarse.update(torch.tensor([0.9, 0.8, 0.6, 0.3, 0.7, 0.4, 0.2, 0.1]), torch.tensor([1, 1, 1, 1, 0, 0, 0, 0]))
     >>> coarse.compute(), round(coarse.error_bound, 3)
     (tensor(0.5000, dtype=torch.float64), 0.25)
+
+    Several labels, each with a value of its own:
+
+    >>> labels = TwoWayPartialAUC(alpha=1.0, beta=1.0, task="multilabel", num_labels=2, average=None)
+    >>> scores = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.1, 0.2]])
+    >>> labels.update(scores, torch.tensor([[1, 0], [1, 1], [0, 1], [0, float("nan")]]))
+    >>> labels.compute()
+    tensor([0.7500, 1.0000], dtype=torch.float64)
     """
 
     is_differentiable = False
@@ -107,14 +139,32 @@ class TwoWayPartialAUC(Metric):
     full_state_update = False
 
     def __init__(
-        self, alpha: float, beta: float, bins: int | None = None, *, ties: str = "half", **kwargs: Any
+        self,
+        alpha: float,
+        beta: float,
+        bins: int | None = None,
+        *,
+        ties: str = "half",
+        min_alpha: float = 0.0,
+        min_beta: float = 0.0,
+        task: str = "binary",
+        num_labels: int | None = None,
+        num_classes: int | None = None,
+        average: str | None = "macro",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.region = Region(alpha, beta)
+        self.region = Region(alpha, beta, min_alpha, min_beta)
         self.bins = None if bins is None else check_count(bins, "bins")
         self.ties, self._tie = ties, tie_credit(ties)
         self._last_bound = torch.tensor(0.0)
-        if self.bins is None:
+        self.columns = check_columns(task, num_labels, num_classes, average)
+        if self.columns is not None and self.bins is None:
+            self.scores: list[Tensor] | Tensor
+            self.labels: list[Tensor] | Tensor
+            self.add_state("scores", [], dist_reduce_fx="cat")
+            self.add_state("labels", [], dist_reduce_fx="cat")
+        elif self.bins is None:
             self.positive_scores: list[Tensor] | Tensor
             self.negative_scores: list[Tensor] | Tensor
             self.add_state("positive_scores", [], dist_reduce_fx="cat")
@@ -122,12 +172,16 @@ class TwoWayPartialAUC(Metric):
         else:
             self.positive_counts: Tensor
             self.negative_counts: Tensor
-            self.add_state("positive_counts", torch.zeros(self.bins, dtype=torch.int64), dist_reduce_fx="sum")
-            self.add_state("negative_counts", torch.zeros(self.bins, dtype=torch.int64), dist_reduce_fx="sum")
+            shape = (self.bins,) if self.columns is None else (self.columns.number, self.bins)
+            self.add_state("positive_counts", torch.zeros(shape, dtype=torch.int64), dist_reduce_fx="sum")
+            self.add_state("negative_counts", torch.zeros(shape, dtype=torch.int64), dist_reduce_fx="sum")
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch; it may be empty or hold one class only."""
         _check_not_synced(self._is_synced)
+        if self.columns is not None:
+            self._add_columns(self.columns, scores, labels)
+            return
         positive_scores, negative_scores = _by_class(scores, labels)
         if self.bins is None:
             assert isinstance(self.positive_scores, list)
@@ -136,17 +190,35 @@ class TwoWayPartialAUC(Metric):
             self.positive_scores.append(positive_scores)
             self.negative_scores.append(negative_scores)
         else:
-            self.positive_counts = self.positive_counts + _histogram(positive_scores, self.bins)
-            self.negative_counts = self.negative_counts + _histogram(negative_scores, self.bins)
+            self.positive_counts = self.positive_counts + histogram_counts(positive_scores, self.bins)
+            self.negative_counts = self.negative_counts + histogram_counts(negative_scores, self.bins)
+
+    def _add_columns(self, columns: Columns, scores: Tensor, labels: Tensor) -> None:
+        coded = columns.coded(scores, labels)
+        if self.bins is None:
+            assert isinstance(self.scores, list)
+            assert isinstance(self.labels, list)
+            self.scores.append(scores.detach().clone())
+            self.labels.append(coded)
+        else:
+            positives, negatives = columns.counts(scores.detach(), coded, self.bins)
+            self.positive_counts = self.positive_counts + positives
+            self.negative_counts = self.negative_counts + negatives
 
     def compute(self) -> Tensor:
-        """Return the value over all batches of all processes, a float64 scalar."""
+        """Return the value over all batches of all processes, a float64 scalar; several without an average."""
+        if self.columns is not None:
+            if self.bins is None:
+                return self.columns.value(self._joined("scores"), self._joined("labels"), self.region, self._tie)
+            found, bound = self.columns.value_of_counts(self.positive_counts, self.negative_counts, self.region)
+            self._last_bound = torch.tensor(bound, dtype=torch.float64)
+            return found
         if self.bins is None:
             positive_scores, negative_scores = self._joined("positive_scores"), self._joined("negative_scores")
-            return _mean_over_hard_pairs(positive_scores, negative_scores, self.region, self._tie)
+            return mean_over_hard_pairs(positive_scores, negative_scores, self.region, self._tie)
         check_class_counts(int(self.positive_counts.sum()), int(self.negative_counts.sum()), "labels")
-        bounds = self.histogram.bounds(alpha=self.region.alpha, beta=self.region.beta)
-        value = torch.tensor(bounds.estimate, dtype=_widest_float(self.device), device=self.device)
+        bounds = self.histogram.bounds(**asdict(self.region))
+        value = torch.tensor(bounds.estimate, dtype=widest_float(self.device), device=self.device)
         self._last_bound = torch.tensor(bounds.error + abs(value.item() - bounds.estimate), dtype=torch.float64)
         return value
 
@@ -166,6 +238,8 @@ class TwoWayPartialAUC(Metric):
         """The counts of this process as a :class:`tpauc.metrics.histogram.Histogram`; an error without ``bins``."""
         if self.bins is None:
             raise ValueError("the metric keeps scores, not a histogram; give it bins")
+        if self.columns is not None:
+            raise ValueError("the metric keeps a histogram per column; use one metric per column to read them")
         return Histogram.from_counts(self.positive_counts.cpu().numpy(), self.negative_counts.cpu().numpy())
 
     def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
@@ -179,9 +253,9 @@ class TwoWayPartialAUC(Metric):
             setattr(self, name, list(state) if isinstance(state, list) else state)
         self.update(scores, labels)
         batch = TwoWayPartialAUC(
-            self.region.alpha,
-            self.region.beta,
-            self.bins,
+            **asdict(self.region),
+            **({} if self.columns is None else self.columns.arguments()),
+            bins=self.bins,
             ties=self.ties,
             sync_on_compute=self.dist_sync_on_step,
             process_group=self.process_group,
@@ -192,7 +266,7 @@ class TwoWayPartialAUC(Metric):
         try:
             value: Tensor = batch.compute()
         except ValueError:
-            value = torch.full((), math.nan, dtype=_widest_float(scores.device), device=scores.device)
+            value = torch.full((), math.nan, dtype=widest_float(scores.device), device=scores.device)
         # Loggers read the batch value from here. mypy: the parent sets None and declares no other type.
         self._forward_cache = value  # type: ignore[assignment]
         return value
@@ -217,15 +291,19 @@ class TwoWayPartialAUC(Metric):
         differ would misread each other's bytes, or abort.
         """
         if self.bins is None:
-            self.positive_scores = [self._joined("positive_scores").to(torch.float64)]
-            self.negative_scores = [self._joined("negative_scores").to(torch.float64)]
+            for name in self._defaults:
+                joined = self._joined(name)
+                setattr(self, name, [joined.to(torch.float64) if joined.is_floating_point() else joined])
         super()._sync_dist(dist_sync_fn, process_group=process_group)
 
     def _joined(self, name: str) -> Tensor:
         state: list[Tensor] | Tensor = getattr(self, name)
         if isinstance(state, Tensor):
             return state
-        return torch.cat(state) if state else torch.empty(0, device="cpu" if self.compute_on_cpu else self.device)
+        if state:
+            return torch.cat(state)
+        device = torch.device("cpu") if self.compute_on_cpu else self.device
+        return torch.empty(0, device=device) if self.columns is None else self.columns.empty(name, device)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> TwoWayPartialAUC:
         """Move the state with the metric, but keep its type: rounding would tie scores and falsify counts."""
@@ -248,20 +326,26 @@ class TwoWayPartialAUC(Metric):
 
     def _settings(self) -> Tensor:
         """Return what two metrics must share for one to take the state of the other."""
-        return torch.tensor([self.region.alpha, self.region.beta, self.bins or 0, self._tie], dtype=torch.float64)
+        settings = [self.region.alpha, self.region.beta, self.bins or 0, self._tie]
+        minima = [] if self.region.is_corner else [self.region.min_alpha, self.region.min_beta]
+        columns = [] if self.columns is None else [TASKS.index(self.columns.task), self.columns.number]
+        return torch.tensor([*settings, *minima, *columns], dtype=torch.float64)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
         """Do as the parent, refuse the state of other settings, and drop the value of the earlier state."""
         found = state_dict.pop(prefix + _SETTINGS, None)
         if found is not None and not torch.equal(torch.as_tensor(found).cpu(), self._settings()):
-            names = ("alpha", "beta", "bins", "credit of ties")
+            names = ("alpha", "beta", "bins", "credit of ties", "minima", "task", "columns")
             raise ValueError(
                 f"state_dict is the state of a metric with other settings ({', '.join(names)}): it has "
                 f"{torch.as_tensor(found).tolist()}, this metric {self._settings().tolist()}"
             )
         for name in self._defaults:
             if prefix + name in state_dict:
-                _check_state(state_dict[prefix + name], name, self.bins)
+                if self.columns is None:
+                    _check_state(state_dict[prefix + name], name, self.bins)
+                else:
+                    self.columns.check_state(state_dict[prefix + name], name, self.bins)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
         self._computed = None
 
@@ -290,55 +374,17 @@ class TwoWayPartialAUC(Metric):
 def _by_class(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Return the checked scores of the positives and of the negatives, both new tensors."""
     flat_scores, zero_one = check_logits_and_labels(scores, labels, logits_name="scores")
-    _check_finite(flat_scores, "scores")
+    check_finite(flat_scores, "scores")
     positive = zero_one > 0
     return flat_scores[positive], flat_scores[~positive]
-
-
-def _mean_over_hard_pairs(positive_scores: Tensor, negative_scores: Tensor, region: Region, tie: float) -> Tensor:
-    """Return the mean of ``[s+ > s-] + tie * [s+ == s-]`` over the pairs in the region."""
-    check_class_counts(positive_scores.numel(), negative_scores.numel(), "labels")
-    k_positive = region.hard_positives(positive_scores.numel())
-    k_negative = region.hard_negatives(negative_scores.numel())
-    positives = positive_scores.topk(k_positive, largest=False).values
-    negatives = negative_scores.topk(k_negative).values.flip(0)
-    won = torch.searchsorted(negatives, positives).sum()
-    won_or_tied = torch.searchsorted(negatives, positives, right=True).sum()
-    result_type = _widest_float(won.device)
-    return (won.to(result_type) + tie * (won_or_tied - won).to(result_type)) / (k_positive * k_negative)
-
-
-# ------------------------------------------------------------------------------------------------------------- bins
-
-
-def _histogram(scores: Tensor, bins: int) -> Tensor:
-    """Return the number of scores in each bin, counted where the scores are."""
-    u = spread(scores.to(_widest_float(scores.device)), torch.where)
-    return torch.bincount((u * bins).to(torch.int64).clamp(max=bins - 1), minlength=bins)
 
 
 # ------------------------------------------------------------------------------------------------ types and devices
 
 
-def _widest_float(device: torch.device) -> torch.dtype:
-    """Return the type of results: Apple's devices have no float64."""
-    return torch.float32 if device.type == "mps" else torch.float64
-
-
 def _moved(tensor: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
     """Return a tensor on the device that ``fn`` moves it to, in its own type."""
     return tensor.to(fn(tensor.new_empty(0)).device)
-
-
-def _check_finite(tensor: torch.Tensor, name: str) -> None:
-    """Raise if a flat tensor holds NaN or infinite values; costs one synchronisation on an accelerator."""
-    bad = ~tensor.isfinite()
-    if bad.any():
-        positions = bad.nonzero()[:, 0]
-        raise ValueError(
-            f"{name} must be finite, found {positions.numel()} NaN or infinite values, the first is "
-            f"{tensor[positions[0]].item()} at position {positions[0].item()}"
-        )
 
 
 def _check_state(state: Any, name: str, bins: int | None) -> None:
@@ -354,7 +400,7 @@ def _check_state(state: Any, name: str, bins: int | None) -> None:
     for part in parts:
         if part.ndim != 1 or not part.is_floating_point():
             raise ValueError(f"state_dict[{name!r}] must hold flat tensors of scores, got {brief(part)}")
-        _check_finite(part, f"state_dict[{name!r}]")
+        check_finite(part, f"state_dict[{name!r}]")
 
 
 def _check_not_synced(synced: bool) -> None:

@@ -6,12 +6,16 @@
 | `panels` | what a plot is made of, without a drawing library |
 | `figures` | the panels of a report |
 | `plots` | panels drawn by matplotlib |
+| `displays` | `ROCRegionDisplay`: curves and their region on given axes |
+| `region_artists` | what a display consists of |
+| `fitted_scores` | scores of fitted classifiers |
 | `page` | `report`: panels and tables as an HTML file, with the plots as PNG files |
 
 The room is called ``reporting`` because a package ``tpauc.report`` would hide the public function ``tpauc.report``.
 """
 
+from tpauc.reporting.displays import ROCRegionDisplay
 from tpauc.reporting.page import report
 from tpauc.reporting.plots import plot_roc, plot_scores, plot_training
 
-__all__ = ["plot_roc", "plot_scores", "plot_training", "report"]
+__all__ = ["ROCRegionDisplay", "plot_roc", "plot_scores", "plot_training", "report"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tpauc._validation import import_extra
+from tpauc._validation import check_scores, import_extra
 from tpauc.metrics.operating_points import operating_point_in_region
 from tpauc.region import Region
 from tpauc.reporting.figures import (
@@ -26,6 +26,7 @@ from tpauc.reporting.figures import (
     training_panels,
 )
 from tpauc.reporting.panels import COLOURS, Look, Panel, look_of
+from tpauc.reporting.region_artists import check_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,25 +37,40 @@ _SHAPES = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^"}
 _PIXEL = 0.75  # points; the widths and dashes of a panel are in pixels of 1/96 inch
 _LONGEST_NAME = 40  # letters; longer names do not fit into a figure
 _LEGEND_COLUMNS = 3
+_ONLY_MODEL = "model"  # how the only model is called
 _TEXT: dict[str, Any] = {"size": 9, "color": COLOURS["ink"][0]}
 _PNG_DPI = 150
 
 
-def plot_roc(y_true: npt.ArrayLike, scores: Mapping[str, npt.ArrayLike], *, alpha: float, beta: float) -> Figure:
-    """Draw the ROC curves with the region shaded, and beside them the region alone, with all operating points.
+def plot_roc(
+    y_true: npt.ArrayLike,
+    scores: npt.ArrayLike | Mapping[str, npt.ArrayLike],
+    *,
+    alpha: float,
+    beta: float,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw the ROC curves with the region, and beside them the region alone, with all operating points.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels, 0/1 or -1/1.
-    scores : mapping of str to array-like of shape (n,)
-        The scores of each model, by its name.
+    scores : array-like of shape (n,), or mapping of str to such arrays
+        The scores of one model, or of each model by its name.
     alpha, beta : float
         The region, as in :func:`tpauc.tpauc_score`.
+    ax : matplotlib Axes, optional
+        Where to draw the whole curves; the region alone is then left out. By default both are on a new figure.
 
     Returns
     -------
     matplotlib.figure.Figure
+        The new figure, or the one of ``ax``.
+
+    See Also
+    --------
+    ROCRegionDisplay : One curve on given axes, with a confidence band, from an estimator or a cross-validation.
 
     Examples
     --------
@@ -63,12 +79,20 @@ def plot_roc(y_true: npt.ArrayLike, scores: Mapping[str, npt.ArrayLike], *, alph
     ['Whole curve', 'Inside the region']
     """
     region = Region(alpha, beta)
-    positive, checked = check_named_scores(y_true, scores)
+    positive, checked = check_named_scores(y_true, _named(scores))
     points = {name: operating_point_in_region(positive, s, region) for name, s in checked.items()}
+    if ax is not None:
+        return _drawn_on(check_axes(ax), roc_panels(positive, checked, points, region)[0], _model_legend(checked))
     return draw(roc_panels(positive, checked, points, region), columns=2, legend=_model_legend(checked))
 
 
-def plot_scores(y_true: npt.ArrayLike, scores: Mapping[str, npt.ArrayLike], *, alpha: float, beta: float) -> Figure:
+def plot_scores(
+    y_true: npt.ArrayLike,
+    scores: npt.ArrayLike | Mapping[str, npt.ArrayLike],
+    *,
+    alpha: float,
+    beta: float,
+) -> Figure:
     """Draw the score densities of both classes with the thresholds, one panel per model.
 
     Positives rise from the middle and negatives hang from it; the hard examples of the region are filled darker.
@@ -89,7 +113,7 @@ def plot_scores(y_true: npt.ArrayLike, scores: Mapping[str, npt.ArrayLike], *, a
     'score (logit scale)'
     """
     region = Region(alpha, beta)
-    positive, checked = check_named_scores(y_true, scores)
+    positive, checked = check_named_scores(y_true, _named(scores))
     points = {name: operating_point_in_region(positive, s, region) for name, s in checked.items()}
     panels = [score_panel(name, positive, s, points[name], region) for name, s in checked.items()]
     return draw(panels, columns=min(2, len(panels)), legend=rule_legend())
@@ -120,6 +144,11 @@ def plot_training(history: History | Mapping[str, History]) -> Figure:
     return draw(panels, columns=min(3, len(panels)), legend=_model_legend(runs) if len(runs) > 1 else [])
 
 
+def _named(scores: npt.ArrayLike | Mapping[str, npt.ArrayLike]) -> Mapping[str, npt.ArrayLike]:
+    """Return the scores of each model by its name; a single model gets a name."""
+    return scores if isinstance(scores, Mapping) else {_ONLY_MODEL: check_scores(scores, "scores")}
+
+
 # ------------------------------------------------------------------------------------------------------- rendering
 
 
@@ -145,8 +174,17 @@ def draw(panels: Sequence[Panel], *, columns: int, legend: Sequence[tuple[str, L
     for number, panel in enumerate(panels):
         _draw_panel(figure.add_subplot(rows, columns, number + 1), panel)
     if legend:
-        _draw_legend(figure, legend)
+        _draw_legend(figure, legend, loc="outside upper left", ncols=_LEGEND_COLUMNS, fontsize=9)
     return figure
+
+
+def _drawn_on(axes: Axes, panel: Panel, legend: Sequence[tuple[str, Look]]) -> Figure:
+    """Draw a panel on the axes of another figure, with the legend inside them."""
+    title = axes.get_title(loc="left")
+    _draw_panel(axes, panel)
+    axes.set_title(title, loc="left")  # the title of these axes is for their owner
+    _draw_legend(axes, legend, loc="lower right", fontsize=8)
+    return axes.figure  # type: ignore[return-value]  # a subfigure can be saved and shown as well
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
@@ -156,8 +194,6 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     if panel.region is not None:
         width, height = panel.region
         colour = COLOURS["region"][0]
-        axes.add_patch(Rectangle((0, 1 - height), width, height, color=colour, alpha=0.22, lw=0, zorder=0))
-        # Without a border a small region is hard to see.
         axes.add_patch(Rectangle((0, 1 - height), width, height, edgecolor=colour, fill=False, lw=0.8, zorder=0))
     for area in panel.areas:
         axes.fill_between(area.x, area.y, area.base, color=COLOURS[area.colour][0], alpha=area.opacity, lw=0)
@@ -217,19 +253,11 @@ def _line2d(x: npt.ArrayLike, y: npt.ArrayLike, look: Look, width: float) -> Lin
     )
 
 
-def _draw_legend(figure: Figure, legend: Sequence[tuple[str, Look]]) -> None:
+def _draw_legend(place: Figure | Axes, legend: Sequence[tuple[str, Look]], **options: Any) -> None:
     handles = [_line2d([], [], look, 2.0) for _, look in legend]
     for handle, (_, look) in zip(handles, legend, strict=True):
         handle.set_marker(_SHAPES.get(look.shape, ""))
-    drawn = figure.legend(
-        handles,
-        ["name"] * len(legend),
-        loc="outside upper left",
-        ncols=_LEGEND_COLUMNS,
-        frameon=False,
-        fontsize=9,
-        handlelength=3.2,
-    )
+    drawn = place.legend(handles, ["name"] * len(legend), frameon=False, handlelength=3.2, **options)
     # Set afterwards: matplotlib leaves out labels that begin with an underscore and reads dollar signs as formulas.
     for text, (name, _) in zip(drawn.get_texts(), legend, strict=True):
         text.set_parse_math(False)

@@ -3,7 +3,6 @@
 import pytest
 from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
 
-from tpauc.classifiers.auto import members
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 
 NOT_AT_ONE_HALF = "predict follows the threshold of the region, and probabilities are calibrated"
@@ -18,8 +17,7 @@ NOT_AT_ONE_HALF = "predict follows the threshold of the region, and probabilitie
         "check_classifiers_train": NOT_AT_ONE_HALF,
     },
 )
-def test_scikit_learns_own_checks(estimator, check, monkeypatch):
-    monkeypatch.setattr(members, "N_TREES", 10)  # the checks fit some hundred times
+def test_scikit_learns_own_checks(estimator, check, few_trees):
     check(estimator)
 
 
@@ -30,6 +28,5 @@ class Uncalibrated(TPAUCClassifier):
         return False
 
 
-def test_but_for_calibrated_probabilities_it_trains_as_scikit_learn_asks(monkeypatch):
-    monkeypatch.setattr(members, "N_TREES", 10)
+def test_but_for_calibrated_probabilities_it_trains_as_scikit_learn_asks(few_trees):
     check_classifiers_train("Uncalibrated", Uncalibrated("auto-fast", random_state=0))

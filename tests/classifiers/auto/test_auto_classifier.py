@@ -10,7 +10,8 @@ from sklearn.inspection import permutation_importance
 from typer.testing import CliRunner
 
 from tpauc import TPAUCClassifier, advise
-from tpauc.classifiers.auto import members
+from tpauc.classifiers.auto import members, stacked_members
+from tpauc.classifiers.auto.stacked_members import Clock
 from tpauc.cli.main import app
 from tpauc.metrics.area import tpauc_score
 
@@ -34,11 +35,6 @@ def auto():
 
 def a_fast_one(**options):
     return TPAUCClassifier("auto-fast", **{"random_state": 0, **options})
-
-
-@pytest.fixture
-def few_trees(monkeypatch):
-    monkeypatch.setattr(members, "N_TREES", 10)
 
 
 def test_the_stack_is_better_than_a_linear_model(auto):
@@ -232,3 +228,52 @@ def test_advice_compares_the_stack_with_lightgbm(few_trees):
     found = advise(X[:300], Y[:300], alpha=0.5, beta=0.5, model="auto-fast", n_folds=2, n_repeats=1, random_state=0)
     assert found.model == "auto-fast"
     assert 0.0 <= found.region.estimate <= 1.0
+    assert "the stack changes TPAUC by" in found.verdict
+    assert "cross-entropy, the better of the two" in found.verdict.partition("against LightGBM on ")[2]
+
+
+def test_advice_hands_the_time_limit_to_every_training(few_trees, monkeypatch):
+    limits = []
+    monkeypatch.setattr(stacked_members, "Clock", lambda limit: limits.append(limit) or Clock(limit))
+    options = {"alpha": 0.5, "beta": 0.5, "n_folds": 2, "n_repeats": 1, "random_state": 0}
+    advise(X[:300], Y[:300], model="auto", time_limit=1e-3, **options)
+    assert limits == [1e-3, 1e-3]
+    with pytest.raises(ValueError, match=r"time_limit=5\.0 has no effect for model='linear'"):
+        advise(X[:300], Y[:300], time_limit=5.0, **options)
+    with pytest.raises(ValueError, match="time_limit must be above 0, got 0"):
+        advise(X[:300], Y[:300], model="auto", time_limit=0, **options)
+
+
+def test_the_command_line_takes_a_time_limit(table, tmp_path, few_trees):
+    from tpauc.cli.runs import load_run
+
+    limited = (table, *OPTIONS, "--model", "auto", "--time-limit", "0.001")
+    result = cli("fit", *limited, "--out", tmp_path / "run", "--resamples", "50")
+    assert result.exit_code == 0, result.stderr
+    run = load_run(tmp_path / "run")
+    assert [member["name"] for member in run.pipeline[-1].members_] == ["boosting"]
+    assert json.loads((tmp_path / "run" / "card.json").read_text(encoding="utf-8"))["settings"]["time_limit"] == 0.001
+    result = cli("advise", *limited, "--folds", "2", "--repeats", "1")
+    assert result.exit_code == 0, result.stderr
+    assert "LightGBM, plain cross-entropy" in result.stdout
+    assert "stack minus it" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["fit", "advise"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--model", "auto", "--time-limit", "0"), "--time-limit must be above 0, got 0"),
+        (("--model", "auto", "--time-limit", "nan"), "--time-limit must be finite, got nan"),
+        (
+            ("--model", "linear", "--time-limit", "5"),
+            "--time-limit is for --model auto and auto-fast, got --model linear",
+        ),
+    ],
+)
+def test_a_wrong_time_limit_is_told(table, tmp_path, command, options, message):
+    out = ("--out", tmp_path / "run") if command == "fit" else ()
+    result = cli(command, table, *OPTIONS, *options, *out)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not (tmp_path / "run").exists()

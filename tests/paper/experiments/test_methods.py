@@ -1,13 +1,16 @@
 """The methods: the right losses and parameters, and each can be trained."""
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
 
 from paper_runs import small_network
 from tpauc.losses.baselines import FocalLoss, ReweightedCrossEntropy
+from tpauc.losses.cvar import CVaRTPAUCLoss
+from tpauc.losses.instancewise import InstanceWiseTPAUCLoss
+from tpauc.losses.kl import KLTPAUCLoss
 from tpauc.losses.minimax import MinimaxTPAUCLoss
 from tpauc.losses.rank_weighting import AnchoredSide
 from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss, WarmUp
@@ -42,6 +45,7 @@ def test_the_methods_of_the_appendix_and_ours_are_there():
         *("CE-TruncOPAUC", "CE-TruncOPAUC-no-warm-up", "CE-TruncTPAUC", "CE-TruncTPAUC-no-warm-up"),
         *("Minmax-OP-Poly", "Minmax-OP-Exp", "TPAUC-Poly-two-sided", "TPAUC-Exp-two-sided"),
         *("TPAUC-Poly-authors", "TPAUC-Poly-normalised", "LogisticAUC", "anchored"),
+        *("CVaR", "KL", "instance-wise"),
     }
 
 
@@ -79,6 +83,26 @@ def test_ours_is_plain_first_and_then_anchored_to_the_region():
     )
     assert loss.then.objective.scores == "logit"
     assert loss_of("anchored", tau=0.1).then.objective.negative == AnchoredSide(0.4, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "parameters", "settings"),
+    [
+        ("CVaR", CVaRTPAUCLoss, {"alpha": 0.3, "beta": 0.4}, {}),
+        ("KL", KLTPAUCLoss, {"tau": 1.0, "lam": 1.0}, {}),
+        ("instance-wise", InstanceWiseTPAUCLoss, {"alpha": 0.3, "beta": 0.4}, {"optimizer": "minimax", "dual_lr": 0.1}),
+    ],
+)
+def test_methods_of_other_papers_come_after_plain_pairs(name, kind, parameters, settings):
+    assert METHODS[name].parameters(PLACE) == {"plain_epochs": 15, **parameters}
+    assert METHODS[name].settings == settings
+    loss = loss_of(name)
+    assert loss.epochs == 15
+    assert loss.first.objective == loss_of("LogisticAUC").objective
+    assert type(loss.then) is kind
+    found = {"tau": loss.then.tau, "lam": loss.then.lam} if name == "KL" else asdict(loss.then.region)
+    assert parameters.items() <= found.items()
+    assert loss_of(name, plain_epochs=3).epochs == 3
 
 
 @pytest.mark.parametrize(("epochs", "warmup"), [(50, 8), (9, 8), (8, 4)])

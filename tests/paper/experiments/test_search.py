@@ -70,6 +70,11 @@ def test_space_and_name_follow_from_the_request():
         "plain_epochs": (0, 2, 4, 6),
         "tau": (0.03, 0.1, 0.3, 1.0),
     }
+    assert search_space(wanted(methods=("KL",), epochs=8, parameters={"plain_epochs": 4})) == {
+        "tau": (0.1, 1.0, 10.0),
+        "lam": (0.1, 1.0, 10.0),
+    }
+    assert list(search_space(wanted(methods=("CVaR",), epochs=8))) == ["plain_epochs"]
     fixed = wanted(parameters={"warmup_epochs": 0})
     assert list(search_space(fixed)) == ["exponent"]
     assert study_name(fixed) != study_name(wanted())

@@ -191,7 +191,7 @@ def test_the_condition_holds_in_all_50_trials_of_the_concave_weightings(made):
 
 
 def test_the_relaxed_risk_is_not_always_the_largest_in_training(made):
-    rows = made("bound-training")[1]
+    rows = having(made("bound-training")[1], trained="printed")
     relaxed, truncated, zero_one = ({}, {}, {})
     for shape in EXPONENTS:
         relaxed[shape], truncated[shape], zero_one[shape] = columns(
@@ -210,6 +210,20 @@ def test_the_relaxed_risk_is_not_always_the_largest_in_training(made):
     assert end["mean_negative"] > start["mean_negative"] > 0.5
     # The risk that fell furthest did not give the best ranking.
     assert zero_one["nearly flat"][-1] < zero_one["concave"][-1]
+
+
+def test_training_on_the_normalised_risk_does_not_collapse(made):
+    rows = made("bound-training")[1]
+    for shape in EXPONENTS:
+        printed, normalised = (having(rows, trained=trained, shape=shape) for trained in ("printed", "normalised"))
+        assert printed[0]["zero_one"] == normalised[0]["zero_one"]  # the same start
+        assert normalised[-1]["zero_one"] < 0.75 * normalised[0]["zero_one"]
+        assert normalised[-1]["zero_one"] < printed[-1]["zero_one"] + 0.003
+        assert normalised[-1]["mean_negative"] < 0.5 < normalised[-1]["mean_positive"]
+        for row in normalised:  # the bound without a condition, with the least masses that weights can have
+            assert row["truncated"] <= row["normalised"]
+    ends = {trained: having(rows, trained=trained, shape="concave")[-1] for trained in ("printed", "normalised")}
+    assert ends["normalised"]["zero_one"] < ends["printed"]["zero_one"]
 
 
 def test_pair_weights_grow_with_hardness_and_are_symmetric(made):
@@ -252,10 +266,12 @@ def test_the_relaxed_risk_falls_with_the_scores_and_the_others_do_not(made):
     rows = made("collapse")[1]
     names = list(dict.fromkeys(row["weighting"] for row in rows))
     for name in names:
-        shift, relaxed, truncated, zero_one = columns(
-            having(rows, weighting=name), "shift", "relaxed", "truncated", "zero_one"
+        shift, relaxed, normalised, truncated, zero_one = columns(
+            having(rows, weighting=name), "shift", "relaxed", "normalised", "truncated", "zero_one"
         )
         assert len(set(zero_one)) == 1
+        assert (normalised > 0.4).all()
+        assert normalised[-1] == pytest.approx(1.0)
         assert truncated[-1] == pytest.approx(0.09)
         if name == "Anchored":
             assert relaxed[-1] == pytest.approx(1.0)

@@ -31,7 +31,7 @@ from tpauc.classifiers.linear.logistic import Rows, minimise
 
 Array = npt.NDArray[Any]
 
-STRENGTH = 0.3  # of the pull towards the average
+STRENGTH = 1.0  # of the pull towards the average
 _PLATT_PENALTY = 0.1  # of the slope of scores with deviation 1: a finite slope where the classes are separate
 
 

@@ -16,12 +16,16 @@ With ``h`` the hardness (``1 - f`` of a positive, ``f`` of a negative), each pai
 | TPAUC-Poly-normalised (ours) | t^exponent over its mean in the class, both | square |
 | LogisticAUC | 1, 1 | logistic, on logits |
 | anchored (ours) | by rank against the region | logistic, on logits |
+| CVaR, instance-wise | 1 on the hardest examples by tracked thresholds, else 0 | square |
+| KL | exponential in the pair loss, temperatures tau and lam | square |
 
 CE-RW, Focal, CB-CE and CB-Focal are cross-entropies, weighted by class. A warm-up is the paper's: epochs of SqAUC on
-all examples; "anchored" is LogisticAUC in the first half of the epochs. Values that the paper leaves open are set here:
-focus 2 and ``b = 0.9999`` for the class-balanced losses, as in the papers that introduced them; for OP-... and
-Minmax-... the parameters of TPAUC-...; and 10 epochs of warm-up for truncation. The paper has no training that is
-shorter than its warm-up; such a training warms up in half of its epochs.
+all examples; "anchored", CVaR, KL and instance-wise are LogisticAUC in the first half of the epochs. The papers of CVaR
+(STACO), KL (SOTA-s) and instance-wise (PAUCI) take a square hinge of margin 1 between sigmoid scores, which is the
+square, and continue from a trained network. Values that the paper leaves open are set here: focus 2 and ``b = 0.9999``
+for the class-balanced losses, as in the papers that introduced them; ``tau = lam = 1`` for KL, the default of its
+published code; for OP-... and Minmax-... the parameters of TPAUC-...; and 10 epochs of warm-up for truncation. The
+paper has no training that is shorter than its warm-up; such a training warms up in half of its epochs.
 """
 
 from __future__ import annotations
@@ -34,6 +38,9 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from tpauc.losses.baselines import ClassBalancedCrossEntropy, ClassBalancedFocal, FocalLoss, ReweightedCrossEntropy
+from tpauc.losses.cvar import CVaRTPAUCLoss
+from tpauc.losses.instancewise import InstanceWiseTPAUCLoss
+from tpauc.losses.kl import KLTPAUCLoss
 from tpauc.losses.minimax import MinimaxTPAUCLoss
 from tpauc.losses.rank_weighting import Anchored
 from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss, WarmUp
@@ -67,7 +74,7 @@ class Method:
     """A way of training: its loss, its parameters by name for a `Place`, and settings of `tpauc.TrainConfig`.
 
     The settings replace those of the recipe. ``group`` says where the method comes from: the competitors and the two
-    forms of the paper, its appendix, the published code of its authors, or this package.
+    forms of the paper, its appendix, the published code of its authors, this package, or other papers.
 
     Examples
     --------
@@ -135,7 +142,15 @@ def _warm(parameters: Callable[[Place], dict[str, float]]) -> Callable[[Place], 
 
 
 def _second_half(place: Place) -> dict[str, float]:
-    return {**_region(place), "plain_epochs": place.epochs // 2, "tau": ANCHORED_TAU}
+    return {**_region(place), "plain_epochs": place.epochs // 2}
+
+
+def _anchored_parameters(place: Place) -> dict[str, float]:
+    return {**_second_half(place), "tau": ANCHORED_TAU}
+
+
+def _temperatures(place: Place) -> dict[str, float]:
+    return {"plain_epochs": place.epochs // 2, "tau": 1.0, "lam": 1.0}
 
 
 # ------------------------------------------------------------------------------------------------------------- losses
@@ -185,19 +200,35 @@ def _logistic_auc(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
 
 def _anchored(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
     weighting = Anchored(parameters["alpha"], parameters["beta"], parameters["tau"])
-    focused = TPAUCLoss(weighting, surrogate="logistic", scores="logit")
-    return WarmUp(_logistic_auc(parameters, sizes), focused, int(parameters["plain_epochs"]))
+    return _after_plain_pairs(TPAUCLoss(weighting, surrogate="logistic", scores="logit"), parameters, sizes)
+
+
+def _cvar(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
+    return _after_plain_pairs(CVaRTPAUCLoss(parameters["alpha"], parameters["beta"]), parameters, sizes)
+
+
+def _kl(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
+    return _after_plain_pairs(KLTPAUCLoss(parameters["tau"], parameters["lam"]), parameters, sizes)
+
+
+def _instance_wise(parameters: Parameters, sizes: ClassSizes) -> nn.Module:
+    return _after_plain_pairs(InstanceWiseTPAUCLoss(parameters["alpha"], parameters["beta"]), parameters, sizes)
+
+
+def _after_plain_pairs(loss: nn.Module, parameters: Parameters, sizes: ClassSizes) -> nn.Module:
+    return WarmUp(_logistic_auc(parameters, sizes), loss, int(parameters["plain_epochs"]))
 
 
 # ------------------------------------------------------------------------------------------------------- all methods
 
-_BASELINES, _PAIRWISE, _MINIMAX, _APPENDIX, _AUTHORS, _OURS = (
+_BASELINES, _PAIRWISE, _MINIMAX, _APPENDIX, _AUTHORS, _OURS, _PEERS = (
     "Competitors",
     "TPAUC of the paper",
     "Minimax of the paper",
     "Appendix of the paper",
     "Code of the authors",
     "This package",
+    "Other papers",
 )
 _NEGATIVES, _BOTH = {"hard_examples": "negatives"}, {"hard_examples": "both"}
 _SADDLE = {"optimizer": "minimax"}
@@ -229,7 +260,10 @@ METHODS: dict[str, Method] = {
     "TPAUC-Poly-authors": Method(_AUTHORS, _two_way, _authors_polynomial, {"lr": 5e-4}),
     "TPAUC-Poly-normalised": Method(_OURS, _normalised, _linear_weights),
     "LogisticAUC": Method(_OURS, _logistic_auc),
-    "anchored": Method(_OURS, _anchored, _second_half),
+    "anchored": Method(_OURS, _anchored, _anchored_parameters),
+    "CVaR": Method(_PEERS, _cvar, _second_half),
+    "KL": Method(_PEERS, _kl, _temperatures),
+    "instance-wise": Method(_PEERS, _instance_wise, _second_half, {**_SADDLE, "dual_lr": 0.1}),
 }
 PAPER_METHODS = tuple(name for name, method in METHODS.items() if method.group in (_BASELINES, _PAIRWISE, _MINIMAX))
 

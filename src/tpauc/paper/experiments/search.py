@@ -34,6 +34,7 @@ from tpauc.paper.experiments.published import EXPONENT_GRID, GAMMA_GRID, WARMUP_
 from tpauc.training.exceptions import TrainingDivergedError
 
 TAU_GRID = (0.03, 0.1, 0.3, 1.0)  # from nearly the exact selection to weights within a factor of 2
+TEMPERATURE_GRID = (0.1, 1.0, 10.0)  # of KL, as in the paper that introduced it
 _SECONDS_TO_WAIT, _LONGEST_WAIT = 1.0, 60
 _PAUSES = (0.1, 0.3, 0.9)  # seconds between attempts to open a study
 _PROCESS = "process"
@@ -68,9 +69,10 @@ def search_space(request: Request) -> dict[str, tuple[float, ...]]:
         **dict.fromkeys(("gamma", "positive_gamma", "negative_gamma"), GAMMA_GRID),
         "warmup_epochs": tuple(value for value in WARMUP_GRID if value < epochs),
         "plain_epochs": tuple(sorted({quarter * epochs // 4 for quarter in range(4)})),
-        "tau": TAU_GRID,
+        "lam": TEMPERATURE_GRID,
     }
     names = [name for name, _ in request.cells()[0].parameters if name not in request.parameters]
+    known["tau"] = TEMPERATURE_GRID if request.methods[0] == "KL" else TAU_GRID  # a temperature, or a width in ranks
     return {name: known[name] for name in names if name in known}
 
 

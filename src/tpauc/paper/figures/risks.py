@@ -11,13 +11,15 @@ learns a synthetic problem with overlapping classes and ten negatives per positi
 (exponent 0.03) the order of the three curves is at first the paper's; in the full run the relaxed risk passes below the
 truncated one after 58 of 100 epochs. With exponent 0.3, still concave, it soon falls below both: the network pushes
 *all* scores to one side, here upwards, so that the weights of the positives vanish, and the 0-1 risk stops improving.
-With a convex weighting the relaxed risk is below the truncated one from the start.
+With a convex weighting the relaxed risk is below the truncated one from the start. A second row of panels trains on the
+normalised risk (`tpauc.paper.theory.normalised`), which cannot fall this way: the 0-1 risk falls with each weighting.
 
 **Not in the paper.** If ``psi(0) = 0``, the relaxed risk has infimum 0, whatever the ranking. All logits are lowered by
 the same amount, so the order of the examples, TPAUC and the 0-1 risk cannot change. But the hardness of every negative
 goes to 0, its weight with it, and the relaxed risk vanishes while the truncated risk does not. The risk with weights by
 rank (`tpauc.Anchored`) cannot vanish this way: the sum of the weights does not depend on where the scores are. Their
-mean is 1, so once the scores no longer differ the risk is 1, the square loss of a pair of equal scores.
+mean is 1, so once the scores no longer differ the risk is 1, the square loss of a pair of equal scores. So does the
+normalised risk of each weighting, divided by the mean weights of both classes.
 
 **Theorem 1.** The paper's descent and ascent reach the pairwise risk without looking at pairs. The model is fixed;
 ``a`` and ``b`` start at zero and take the steps of Algorithm 1 on the whole sample. Their saddle value, computed from
@@ -27,6 +29,7 @@ six class means, equals the risk over all 100 x 1,000 pairs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -131,8 +134,10 @@ CONDITION = PaperFigure(
 # -------------------------------------------------------------------------------------------------- risks in training
 
 EXPONENTS = {"nearly flat": 0.03, "concave": 0.3, "convex": 2.0}
+TRAINED = {"printed": "relaxed", "normalised": "normalised"}  # the risk that is trained, and its column
 RISKS = {
-    "relaxed": "relaxed risk, which is trained",
+    "relaxed": "relaxed risk",
+    "normalised": "normalised risk",
     "truncated": "truncated surrogate risk",
     "zero_one": "0-1 risk",
 }
@@ -140,22 +145,23 @@ FEATURES, SHIFT, HIDDEN = 10, 0.6, 32
 
 
 def training_rows(full: bool) -> list[Row]:
-    """Return the three risks and the mean scores of both classes on the training data, by weighting and epoch.
+    """Return the four risks and the mean scores of both classes on the training data, by trained risk and weighting.
 
     By default 16 epochs on 1,100 examples; with ``full`` 100 epochs on 11,000.
     """
     examples, epochs = (11_000, 100) if full else (1_100, 16)
-    return [row for shape in EXPONENTS for row in _training(shape, examples, epochs)]
+    return [row for trained in TRAINED for shape in EXPONENTS for row in _training(trained, shape, examples, epochs)]
 
 
-def _training(shape: str, examples: int, epochs: int) -> list[Row]:
+def _training(trained: str, shape: str, examples: int, epochs: int) -> list[Row]:
     generator = torch.Generator().manual_seed(0)
     labels = torch.arange(examples) < examples // 11
     features = torch.randn(examples, FEATURES, generator=generator) + SHIFT * labels.unsqueeze(1)
     model = nn.Sequential(nn.Linear(FEATURES, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1))
     draw_weights(model, generator)
     weighting = Polynomial.from_exponent(EXPONENTS[shape])
-    loss = TPAUCLoss(weighting)
+    normalised = TPAUCLoss(weighting, normalize=True)
+    loss = normalised if trained == "normalised" else TPAUCLoss(weighting)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9, nesterov=True, weight_decay=1e-5)
     sampler = StratifiedBatchSampler(labels.numpy(), 110, ratio=(1, 10), seed=0)
     found = []
@@ -167,7 +173,12 @@ def _training(shape: str, examples: int, epochs: int) -> list[Row]:
             "mean_positive": float(logits[labels].sigmoid().mean()),
             "mean_negative": float(logits[~labels].sigmoid().mean()),
         }
-        found.append({"shape": shape, "exponent": EXPONENTS[shape], "epoch": epoch} | risks._asdict() | means)
+        found.append(
+            {"trained": trained, "shape": shape, "exponent": EXPONENTS[shape], "epoch": epoch}
+            | risks._asdict()
+            | {"normalised": normalised(logits, labels).item()}
+            | means
+        )
         sampler.set_epoch(epoch)
         for batch in sampler if epoch < epochs else ():
             optimizer.zero_grad()
@@ -177,23 +188,27 @@ def _training(shape: str, examples: int, epochs: int) -> list[Row]:
 
 
 def draw_training(rows: Sequence[Row]) -> Figure:
-    """Draw one panel per weighting, the three risks on a logarithmic scale."""
+    """Draw one row of panels per trained risk, one panel per weighting, the risks on a logarithmic scale."""
     shapes = distinct(rows, "shape")
-    figure, panels = new_canvas(1, len(shapes), width=3.5, height=3.7)
-    for axes, shape in zip(panels, shapes, strict=True):
-        own = having(rows, shape=shape)
+    figure, panels = new_canvas(len(TRAINED), len(shapes), width=3.5, height=3.2)
+    lowest = min(row["relaxed"] for row in rows)
+    for axes, (trained, shape) in zip(panels, product(TRAINED, shapes), strict=True):
+        own = having(rows, trained=trained, shape=shape)
         for number, (column, name) in enumerate(RISKS.items()):
             draw_line(axes, own, "epoch", column, number, name)
         axes.set_yscale("log")
         axes.locator_params(axis="x", integer=True)
-        axes.set_ylim(0.5 * min(row["relaxed"] for row in rows), 1.5)
-        label(axes, f"{shape}: psi(t) = t^{own[0]['exponent']:g}", "epoch", "risk, a mean over all pairs")
-    legend_above(figure, panels[0])
+        axes.set_ylim(0.5 * lowest, 2.5)
+        label(axes, f"{TRAINED[trained]} trained, t^{own[0]['exponent']:g}", "epoch", "risk")
+    legend_above(figure, panels[0], columns=4)
     return figure
 
 
 TRAINING = PaperFigure(
-    "relaxed, truncated and 0-1 risk in training, for three weightings", "Figure 4(b)", training_rows, draw_training
+    "relaxed, normalised, truncated and 0-1 risk in training, for three weightings",
+    "Figure 4(b)",
+    training_rows,
+    draw_training,
 )
 
 # ------------------------------------------------------------------------------------------------ collapse of the risk
@@ -203,36 +218,41 @@ LARGEST_SHIFT = 40.0
 
 
 def collapse_rows(_full: bool) -> list[Row]:
-    """Return the three risks of each weighting as all logits are lowered."""
+    """Return the four risks of each weighting as all logits are lowered."""
     generator = torch.Generator().manual_seed(0)
     labels = torch.arange(1100) < 100
     logits = torch.randn(1100, generator=generator, dtype=torch.float64) + 2.0 * labels
     return [
         {"weighting": name, "shift": float(shift)}
         | empirical_risks(logits - shift, labels, weighting, alpha=ALPHA, beta=BETA)._asdict()
+        | {"normalised": TPAUCLoss(weighting, normalize=True)(logits - shift, labels).item()}
         for name, weighting in COLLAPSING.items()
         for shift in np.linspace(0.0, LARGEST_SHIFT, 41)
     ]
 
 
 def draw_collapse(rows: Sequence[Row]) -> Figure:
-    """Draw the relaxed risk of each weighting, and the two risks that do not depend on the weighting."""
-    figure, (axes,) = new_canvas(1, 1, width=5.6, height=4.2)
+    """Draw one panel per kind of risk: a line per weighting, and the two risks that do not depend on the weighting."""
+    figure, panels = new_canvas(1, 2, width=4.6, height=4.0)
     names = distinct(rows, "weighting")
-    for number, name in enumerate(names):
-        draw_line(axes, having(rows, weighting=name), "shift", "relaxed", number, f"relaxed, {name}")
-    own = having(rows, weighting=names[0])
-    draw_line(axes, own, "shift", "truncated", len(names), "truncated surrogate")
-    draw_line(axes, own, "shift", "zero_one", len(names) + 1, "0-1 risk", color=INK)
-    axes.set_yscale("log")
-    axes.set_ylim(1e-8, 2.0)
-    label(axes, "The same ranking throughout", "all logits lowered by", "risk, a mean over all pairs")
-    legend_above(figure, axes, columns=2)
+    for axes, risk in zip(panels, ("relaxed", "normalised"), strict=True):
+        for number, name in enumerate(names):
+            draw_line(axes, having(rows, weighting=name), "shift", risk, number, name)
+        own = having(rows, weighting=names[0])
+        draw_line(axes, own, "shift", "truncated", len(names), "truncated surrogate")
+        draw_line(axes, own, "shift", "zero_one", len(names) + 1, "0-1 risk", color=INK)
+        axes.set_yscale("log")
+        axes.set_ylim(1e-8, 4.0)
+        label(axes, f"{risk} risk, the same ranking throughout", "all logits lowered by", "risk")
+    legend_above(figure, panels[0], columns=3)
     return figure
 
 
 COLLAPSE = PaperFigure(
-    "the relaxed risk goes to 0 while the ranking stays as it is", "not in the paper", collapse_rows, draw_collapse
+    "the relaxed risk goes to 0 while the ranking stays as it is, the normalised one to 1",
+    "not in the paper",
+    collapse_rows,
+    draw_collapse,
 )
 
 # -------------------------------------------------------------------------------------------------------- saddle form

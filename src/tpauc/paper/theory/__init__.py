@@ -4,6 +4,7 @@
 | --- | --- |
 | `selection` | Propositions 1 and 3: hard examples by a linear programme or a penalty, and by a smooth penalty |
 | `bounds` | Proposition 2: when the relaxed risk bounds the truncated one |
+| `normalised` | not in the paper: what the risk bounds once it is divided by the mean weights, and its minimisers |
 | `saddle` | Theorem 1: the instance-wise saddle value is the pairwise risk |
 | `inconsistency` | OPAUC and TPAUC order crossing curves differently; areas under curves |
 | `bayes` | Theorems 2 and 3: `eta` is best in every region; `populations`: known distributions |

@@ -90,9 +90,9 @@ def check_bound(
     """
     check_choice(sets, "sets", SETS)
     region = Region(check_open_share(alpha, "alpha"), check_open_share(beta, "beta"))
-    positive = _inside(positive_scores, "positive_scores")
-    negative = _inside(negative_scores, "negative_scores")
-    psi = _weighting_function(weighting)
+    positive = scores_inside(positive_scores, "positive_scores")
+    negative = scores_inside(negative_scores, "negative_scores")
+    psi = weighting_function(weighting)
     counts = region.hard_positives(positive.size), region.hard_negatives(negative.size)
     share = counts[0] * counts[1] / (positive.size * negative.size)
     weight = np.outer(_weights(psi, 1.0 - positive), _weights(psi, negative))
@@ -200,14 +200,16 @@ def _weights(psi: WeightingFunction, hardness: FloatArray) -> FloatArray:
     return weights
 
 
-def _inside(scores: npt.ArrayLike, name: str) -> FloatArray:
+def scores_inside(scores: npt.ArrayLike, name: str) -> FloatArray:
+    """Return scores as float64, or raise if one is not in (0, 1)."""
     values = check_scores(scores, name).astype(np.float64)
     if values.min() <= 0.0 or values.max() >= 1.0:
         raise ValueError(f"{name} must lie in (0, 1), got values from {values.min()} to {values.max()}")
     return values
 
 
-def _weighting_function(weighting: WeightingFunction | TensorFunction) -> WeightingFunction:
+def weighting_function(weighting: WeightingFunction | TensorFunction) -> WeightingFunction:
+    """Return a weighting by score, or raise if it is one by rank."""
     psi = as_weighting(weighting)
     if not isinstance(psi, WeightingFunction):
         raise ValueError(f"weighting must be a function of the score, got {weighting!r}")
