@@ -99,15 +99,28 @@ def link_to_the_site(app, docname, source):
         source[0] = source[0].replace(f"]({outside}", f"]({page}").replace(f"](../{outside}", f"]({page}")
 
 
+def name_attributes_one_by_one(app, what, name, obj, options, lines):
+    """Turn ``low, high : float`` of a section "Attributes" into two entries: napoleon does so for parameters alone."""
+    start = next((place for place, line in enumerate(lines) if line == "Attributes"), len(lines))
+    for place in range(len(lines) - 1, start, -1):
+        found = re.fullmatch(r"(\w+(?:, \w+)+) : (.+)", lines[place])
+        if found:
+            end = next((k for k in range(place + 1, len(lines)) if not lines[k].startswith(" ")), len(lines))
+            text = lines[place + 1 : end]
+            lines[place:end] = [line for one in found[1].split(", ") for line in (f"{one} : {found[2]}", *text)]
+
+
 def list_new_pages(app, docname, source):
-    """Show pages of this folder that no list names yet under "Explanations"."""
-    if docname == "explanations":
+    """Show pages of this folder that no list names yet among the guides."""
+    if docname == "guides/index":
         lists = "".join((HERE / page).read_text("utf-8") for page in ("index.md", "guides/index.md", "explanations.md"))
         new = [page.stem for page in sorted(HERE.glob("*.md")) if not re.search(rf"\b{page.stem}\b", lists)]
         new = [name for name in new if name != "index"]
-        source[0] += "\n".join(["", "```{toctree}", ":hidden:", "", *new, "```", ""]) if new else ""
+        lines = ["", "```{toctree}", ":hidden:", "", *(f"../{name}" for name in new), "```", ""]
+        source[0] += "\n".join(lines) if new else ""
 
 
 def setup(app):
+    app.connect("autodoc-process-docstring", name_attributes_one_by_one, priority=100)  # before napoleon
     app.connect("source-read", list_new_pages)
     app.connect("source-read", link_to_the_site)

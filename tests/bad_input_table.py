@@ -598,7 +598,8 @@ REPORTING = [
         "report",
         {**_MODELS, "out": "report.html", "n_resamples": 40, "pngs": False},
         _report,
-        meaning={"random_state": {"None": AS_IS}, "operating_points": {"empty dict": None}},
+        kinds={"command": "text"},
+        meaning={"random_state": {"None": AS_IS}, "operating_points": {"empty dict": None}, "date": {"date": AS_IS}},
     ),
 ]
 
