@@ -56,7 +56,9 @@ def check_number(value: float, name: str) -> float:
     """
     try:
         scalar: Any = value
-        if getattr(value, "shape", None) == ():  # an array or a tensor of one number
+        if hasattr(value, "shape"):
+            if value.shape != ():  # of an array of shape (1,) NumPy would make a number
+                raise TypeError
             scalar = scalar[()]
         if not _is_real(scalar):
             raise TypeError
