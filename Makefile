@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: test lint types unit test-oldest dist docs demo bench-speed bench-quality bench-auto bench-overhead bench-images bench-recipes bench-boosting bench-frames fuzz clean
+.PHONY: test lint types unit test-oldest dist docs demo bench-speed bench-quality bench-auto bench-overhead bench-images bench-recipes bench-boosting bench-frames examples fuzz clean
 
 test: lint types unit
 
@@ -40,10 +40,13 @@ OLDEST := tests/cli tests/classifiers tests/frames tests/metrics tests/reporting
 test-oldest: .venv-oldest/installed
 	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 $(OLDEST) -W ignore::pytest.PytestRemovedIn10Warning
 
-# Wheel and sdist, the wheel made from the sdist; then the wheel without extras in an environment of its own.
+# Wheel and sdist, the wheel made from the sdist; both checked, a smoke test inside the unpacked sdist; then the wheel
+# without extras in an environment of its own.
 dist: .venv/installed
 	rm -rf dist .venv-dist
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tests/released.py dist
 	$(PYTHON) -m venv .venv-dist
 	.venv-dist/bin/pip install --quiet -c constraints.txt dist/*.whl
 	.venv-dist/bin/python -W error tests/installed.py
@@ -56,9 +59,16 @@ docs: .venv/installed
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going --quiet -d build/doctrees -b html docs build/docs
 	$(BIN)/python docs/_sphinx/check_site.py build/docs
 
-# Losses side by side on data that scikit-learn brings along; writes demo/report.html.
-demo: .venv/installed
-	$(BIN)/tpauc demo --out demo --overwrite
+# A story in a minute: a table, three models, a threshold, a report in demo/. Its environment has neither torch nor the
+# tools for tests.
+.venv-demo/installed: pyproject.toml constraints.txt
+	@echo "Setting up .venv-demo, once: scikit-learn, LightGBM, pandas and matplotlib, about 150 MB to fetch. pip says what it does:"
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/pip install --disable-pip-version-check -c constraints.txt -e '.[cli,lightgbm]'
+	touch $@
+
+demo: .venv-demo/installed
+	.venv-demo/bin/tpauc demo --out demo --overwrite
 
 bench-overhead: .venv/installed
 	$(BIN)/python benchmarks/overhead.py
@@ -98,6 +108,18 @@ bench-quality: .venv-peers/installed
 bench-auto: .venv/installed
 	$(BIN)/python benchmarks/auto_scoring.py $(ARGS)
 
+# The examples with the real packages, in an environment of their own; torch first and pinned, as above.
+.venv-examples/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-examples
+	.venv-examples/bin/pip install --quiet $(TORCH)
+	.venv-examples/bin/pip install --quiet -c constraints.txt lightning transformers accelerate
+	.venv-examples/bin/pip install --quiet -c constraints.txt -e '.[torch]'
+	touch $@
+
+examples: .venv-examples/installed
+	for name in plain_pytorch lightning_module huggingface_trainer; do \
+		OMP_NUM_THREADS=1 .venv-examples/bin/python examples/$$name.py || exit 1; done
+
 # Ten minutes of random files and calls, in an environment of its own; ARGS="--seconds 60 --only csv" is shorter.
 .venv-fuzz/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-fuzz
@@ -110,4 +132,4 @@ fuzz: .venv-fuzz/installed
 
 clean:
 	rm -rf docs/api docs/auto_gallery docs/reference
-	rm -rf .venv .venv-dist .venv-fuzz .venv-oldest .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-demo .venv-dist .venv-examples .venv-fuzz .venv-oldest .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from datetime import date
-from functools import partial
+from functools import partial, reduce
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from record import machine, slug
 
 RESULTS = Path(__file__).parent / "results"
 CORNER, WIDE = (0.1, 0.05), (0.3, 0.3)
@@ -87,7 +85,9 @@ def opened(engine: str, files: list[str], memory: str | None) -> Any:
         return table
     if engine == "polars":
         return frames.open_files(files, **columns, engine="polars")
-    return frames.open_files(files, **columns, memory=memory, threads=2)
+    once = list(dict.fromkeys(files))
+    table = frames.open_files(once, **columns, memory=memory, threads=2)
+    return reduce(lambda rows, _: rows.union(table), range(len(files) // len(once) - 1), table)
 
 
 def processor_seconds() -> float:
@@ -179,6 +179,8 @@ class Results:
         return next(lines, None)
 
     def add(self, line: Line) -> None:
+        from record import machine  # brings torch, which would count in the memory of the measurements
+
         versions = "; ".join(f"{package} {version(package)}" for package in PACKAGES)
         about = {"machine": machine(), "versions": versions, "date": date.today().isoformat()}
         values = {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in asdict(line).items()}
@@ -301,6 +303,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.child:
         child(json.loads(options.child))
         return 0
+    from record import machine, slug
+
     name = f"frames-{slug(machine())}.csv"
     results = Results(options.folder / f"quick-{name}" if options.quick else RESULTS / name)
     run(results, options.folder, 100 if options.quick else 1)

@@ -37,9 +37,9 @@ class Requirement:
         return in_time and (self.memory is None or (memory is not None and memory <= self.memory))
 
 
-def at_least(factor: float) -> Requirement:
+def at_least(factor: float, *, memory: float | None = None) -> Requirement:
     """Require ours to be that many times as fast: ratio = their time / our time."""
-    return Requirement(factor, faster=True)
+    return Requirement(factor, faster=True, memory=memory)
 
 
 def at_most(factor: float, *, memory: float | None = None) -> Requirement:
@@ -119,14 +119,22 @@ def print_row(row: Row) -> None:
         print(f"    {'; '.join(remarks)}", flush=True)
 
 
-def write_csv(rows: Sequence[Row], folder: Path) -> Path:
-    """Write the rows, each with versions, machine and date, to a file named by processor and torch version."""
+def write_csv(rows: Sequence[Row], folder: Path, *, only: str = "") -> Path:
+    """Write the rows, each with versions, machine and date, to a file named by processor and torch version.
+
+    Rows of the file whose subject does not start with ``only`` are kept.
+    """
     about = {"versions": versions(), "machine": machine(), "date": date.today().isoformat()}
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"speed-{slug(machine())}-torch{version('torch')}.csv"
+    kept = []
+    if only and path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            kept = [line for line in csv.DictReader(file) if not line["what"].startswith(only)]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Row)] + list(about), lineterminator="\n")
         writer.writeheader()
+        writer.writerows(kept)
         for row in rows:
             values = {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in asdict(row).items()}
             writer.writerow(values | about)

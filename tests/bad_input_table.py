@@ -36,6 +36,7 @@ PROBABILITIES = 1.0 / (1.0 + np.exp(-SCORES))
 X = np.column_stack([SCORES, np.cos(np.arange(N))])
 LOGITS, LABELS = torch.tensor(SCORES, dtype=torch.float32), torch.tensor(Y_TRUE)
 INPUTS = torch.tensor(X, dtype=torch.float32)
+LOGIT_MATRIX, LABEL_MATRIX = torch.stack((LOGITS, -LOGITS), 1), torch.stack((LABELS, 1 - LABELS), 1)
 
 # The kind of an argument by its name; a row may say otherwise. Arguments that are not listed are "refused": none of the
 # wrong values means anything.
@@ -258,6 +259,10 @@ def _warm_up() -> tpauc.WarmUp:
     return tpauc.WarmUp(tpauc.SquareAUCLoss(), tpauc.SquareAUCLoss(), 2)
 
 
+def _multilabel() -> tpauc.MultiLabelLoss:
+    return tpauc.MultiLabelLoss(tpauc.SquareAUCLoss())
+
+
 def _set_extra_state(state: Any) -> None:
     _warm_up().set_extra_state(state)
 
@@ -279,6 +284,14 @@ LOSSES += [
         kinds={"momentum": "share", "weight_decay": "positive"},
     ),
     Row("empirical_risks", {"logits": LOGITS, "labels": LABELS, **_WEIGHTING, **REGION}, kinds={"logits": "refused"}),
+    Row("MultiLabelLoss", {"loss": tpauc.SquareAUCLoss()}),
+    Row(
+        "MultiLabelLoss.forward",
+        {"logits": LOGIT_MATRIX, "labels": LABEL_MATRIX},
+        lambda **a: _multilabel()(**a),
+        meaning={"labels": {"tensor with NaN": AS_IS}},  # labels that nobody knows
+    ),
+    Row("MultiLabelLoss.set_epoch", {"epoch": 1}, lambda epoch: _multilabel().set_epoch(epoch)),
     Row("WarmUp", {"first": tpauc.SquareAUCLoss(), "then": tpauc.SquareAUCLoss(), "epochs": 2}),
     Row("WarmUp.forward", {"logits": LOGITS, "labels": LABELS}, lambda **a: _warm_up()(**a)),
     Row("WarmUp.set_epoch", {"epoch": 1}, lambda epoch: _warm_up().set_epoch(epoch)),
@@ -598,7 +611,8 @@ REPORTING = [
         "report",
         {**_MODELS, "out": "report.html", "n_resamples": 40, "pngs": False},
         _report,
-        meaning={"random_state": {"None": AS_IS}, "operating_points": {"empty dict": None}},
+        kinds={"command": "text"},
+        meaning={"random_state": {"None": AS_IS}, "operating_points": {"empty dict": None}, "date": {"date": AS_IS}},
     ),
 ]
 

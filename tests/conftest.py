@@ -11,3 +11,13 @@ def data_dir(tmp_path_factory):
     path = tmp_path_factory.mktemp("data")
     write_cifar10(path, 120)
     return path
+
+
+@pytest.fixture
+def few_trees(monkeypatch):
+    """Forests of ten trees in stacks, for tests that fit often."""
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    from tpauc.classifiers.auto import members
+
+    monkeypatch.setattr(members, "ExtraTreesClassifier", lambda _, **options: ExtraTreesClassifier(10, **options))

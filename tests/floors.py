@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = ("sklearn", "report", "cli", "lightgbm", "frames")
+EXTRAS = ("sklearn", "report", "cli", "lightgbm", "frames", "polars")
 OF_THEIR_AGE = {"pyparsing": "3.1.0"}  # later ones report what matplotlib 3.8 calls as deprecated
 
 

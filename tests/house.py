@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "tpauc"
 
 # From the lowest floor to the highest. A room may import rooms of lower floors, and nothing else.
 FLOORS = [
-    {"_validation", "_files"},
+    {"_validation", "_files", "_notebook"},
     {"region"},
     {"metrics"},
     {"frames", "losses", "samplers"},

@@ -31,6 +31,7 @@ def main():
     print(tpauc.tpauc_interval(y, scores, random_state=0, **region))
     print(tpauc.compare_tpauc(y, scores, scores[::-1], random_state=0, **region))
     print(tpauc.operating_point(y, scores, **region))
+    assert "<table" in tpauc.operating_point(y, scores, **region)._repr_html_()  # notebooks need no template engine
     missing = subprocess.run([sys.executable, "-c", "import tpauc; tpauc.TPAUCLoss"], capture_output=True, text=True)
     assert "run: pip install 'tpauc[torch]'" in missing.stderr, missing
 

@@ -20,6 +20,8 @@ EXTRAS_OF = {
     "__main__": {"cli"},
     "_validation": {"torch"},  # what is handed tensors
     "metrics.torchmetric": {"torch"},
+    "metrics._tensor_columns": {"torch"},
+    "metrics._tensor_pairs": {"torch"},
     "metrics.histogram": {"frames"},  # Parquet files
     "frames": {"frames", "polars", "spark"},
     "losses": {"torch"},
@@ -175,7 +177,7 @@ classifier = TPAUCClassifier(alpha=0.5, beta=0.5)
 """
 WRONG = {
     "from tpauc import tpauc_scores": 'Module "tpauc" has no attribute "tpauc_scores"',
-    "import tpauc\ntpauc.tpauc_score([1], [1], alpha=1, gamma=1)": 'Unexpected keyword argument "gamma"',
+    "import tpauc\ntpauc.tpauc_interval([1], [1], alpha=1, beta=1, gamma=1)": 'Unexpected keyword argument "gamma"',
     "import tpauc\ntext: str = tpauc.auc_score([1, 0], [1, 0])": "Incompatible types in assignment",
     "import tpauc\ntpauc.Polynomial('3')": 'Argument 1 to "Polynomial" has incompatible type "str"',
 }

@@ -3,7 +3,6 @@
 import importlib
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -122,8 +121,3 @@ def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match=r"^module 'tpauc' has no attribute 'tpauc_scores'$"):
         tpauc.tpauc_scores  # noqa: B018  # the look-up is the test
     assert not hasattr(tpauc, "_MODULE")
-
-
-def test_versions_agree():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["version"] == tpauc.__version__

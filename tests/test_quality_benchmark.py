@@ -263,6 +263,15 @@ def test_the_stacks_are_held_against_what_was_asked(quality):
     assert [line.reached for line in found[:4]] == [False, False, False, False]
 
 
+def test_a_comparison_on_some_of_the_splits_is_not_reached(quality):
+    found = auto_results(quality, AUTO_VALUES)
+    for table in "bcdef":
+        del found.values[table]["FLAML"]
+    line = next(line for line in quality.auto_summary.auto_requirements(found) if "FLAML" in line.text)
+    assert line.found == "+0.1000, on 1 of 6 splits only"
+    assert not line.reached
+
+
 def test_in_another_region_the_stack_must_only_not_be_below(quality):
     close = AUTO_VALUES | {"auto": [0.501, 0.501, 0.501, 0.521, 0.531, 0.541]}
     found = quality.auto_summary.auto_requirements(auto_results(quality, close, Region(0.1, 0.1)))

@@ -8,7 +8,7 @@ import ast
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The extra that brings what a room needs; the longest name that fits counts.
 _EXTRA_OF_ROOM = {

@@ -20,6 +20,7 @@ from tpauc.losses.instancewise import InstanceWiseTPAUCLoss as InstanceWiseTPAUC
 from tpauc.losses.kl import KLTPAUCLoss as KLTPAUCLoss
 from tpauc.losses.minimax import MinimaxTPAUCLoss as MinimaxTPAUCLoss
 from tpauc.losses.minimax import descent_ascent as descent_ascent
+from tpauc.losses.multilabel import MultiLabelLoss as MultiLabelLoss
 from tpauc.losses.rank_weighting import Anchored as Anchored
 from tpauc.losses.rate_constrained import FPRAtRecallLoss as FPRAtRecallLoss
 from tpauc.losses.rate_constrained import RecallAtFPRLoss as RecallAtFPRLoss

@@ -56,7 +56,9 @@ def check_number(value: float, name: str) -> float:
     """
     try:
         scalar: Any = value
-        if getattr(value, "shape", None) == ():  # an array or a tensor of one number
+        if hasattr(value, "shape"):
+            if value.shape != ():  # of an array of shape (1,) NumPy would make a number
+                raise TypeError
             scalar = scalar[()]
         if not _is_real(scalar):
             raise TypeError
@@ -456,6 +458,40 @@ def check_logits_and_labels(
     if flat_logits.dtype in (torch.float16, torch.bfloat16):
         flat_logits = flat_logits.float()
     return flat_logits, _zero_one(flat_labels, flat_logits.dtype)
+
+
+def check_logit_matrix(
+    logits: torch.Tensor, labels: torch.Tensor, *, logits_name: str = "logits"
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """Return logits, labels as 0.0 and 1.0, and which are known (None for all), each of shape (n, k)."""
+    import torch
+
+    for value, name in ((logits, logits_name), (labels, "labels")):
+        if not isinstance(value, torch.Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+        check_dense(value, name)
+    if logits.device != labels.device:
+        raise ValueError(f"{logits_name} and labels must be on one device, got {logits.device} and {labels.device}")
+    if not logits.is_floating_point():
+        raise TypeError(f"{logits_name} must be floating point, got {logits.dtype}")
+    if labels.is_complex():
+        raise TypeError(f"labels must be bool, integer or floating point, got {labels.dtype}")
+    if logits.ndim != 2 or logits.shape[1] == 0:
+        raise ValueError(f"{logits_name} must have shape (n, k), one column per label, got {tuple(logits.shape)}")
+    if labels.shape != logits.shape:
+        raise ValueError(
+            f"{logits_name} and labels must have equal shapes, got {tuple(logits.shape)} and {tuple(labels.shape)}"
+        )
+    wide = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+    if not labels.is_floating_point():
+        zero_one = _zero_one(labels.reshape(-1), wide.dtype).view(labels.shape)
+        return wide, zero_one, None
+    known = ~labels.isnan()
+    if known.all():
+        return wide, _zero_one(labels.reshape(-1), wide.dtype).view(labels.shape), None
+    zero_one = torch.zeros_like(wide)
+    zero_one[known] = _zero_one(labels[known], wide.dtype)
+    return wide, zero_one, known
 
 
 def check_dense(tensor: torch.Tensor, name: str) -> None:

@@ -472,7 +472,7 @@ def test_score_takes_weights_and_refuses_strange_labels():
 
 
 def test_huge_values_are_named():
-    rows = pd.DataFrame(X[TRAIN], columns=list("abcdefgh"))
+    rows = pd.DataFrame(X[TRAIN].copy(), columns=list("abcdefgh"))  # pandas before 3 would write to X
     rows.loc[3, "c"] = 1e200
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,5 +1,6 @@
 """The command line as a whole: what it prints, where, and with which exit code."""
 
+import html
 import json
 import os
 import re
@@ -264,7 +265,9 @@ def test_a_report_on_a_file_is_written_beside_it_once(scores, tmp_path):
     result = run(*arguments, "--json")
     page = tmp_path / "the scores-report.html"
     assert json.loads(result.stdout) == {"report": str(page)}
-    assert "rival" in page.read_text(encoding="utf-8")
+    text = " ".join(html.unescape(page.read_text(encoding="utf-8")).split())
+    assert "<h1>Catching ill: rival, at least " in text
+    assert f"<code>tpauc report '{copy}' --label ill --score rival --positive yes --alpha " in text
     before = page.stat().st_mtime_ns
     refused = run(*arguments)
     assert refused.exit_code == 2
@@ -326,7 +329,6 @@ USAGE_MISTAKES = {
     "score missing run": (["score", "nowhere", "SCORES", "--out", "new.csv"], "the run nowhere does not exist"),
     "score run is a file": (["score", "SCORES", "SCORES", "--out", "new.csv"], "is a file; a run is the folder"),
     "score out": (["score", "FOLDER", "SCORES", "--out", "SCORES"], "--out must be another file than DATA"),
-    "seeds": (["demo", "--seeds", "1"], "--seeds"),
 }
 
 
@@ -510,7 +512,7 @@ CELLS = ["cifar10-lt", "--data-dir", "FOLDER", "--out", "FOLDER/table"]
         ("lightgbm", ["advise", *TABLE, "--model", "lightgbm"], "lightgbm"),
         ("torch", ["advise", *TABLE, "--model", "mlp"], "torch"),
         ("sklearn", ["demo"], "cli"),
-        ("torch", ["demo"], "torch"),
+        ("lightgbm", ["demo"], "lightgbm"),
         ("jinja2", ["report", "SCORES", *GOOD], "report"),
         ("matplotlib", ["report", "SCORES", *GOOD], "report"),
         ("torch", ["reproduce", "table", *CELLS], "paper"),
@@ -541,14 +543,14 @@ def test_the_version_needs_no_extra():
 
 
 def test_ctrl_c_ends_quietly_with_130(tmp_path):
-    command = [sys.executable, "-m", "tpauc", "demo", "--out", str(tmp_path / "demo"), "--seeds", "1000"]
+    command = [sys.executable, "-m", "tpauc", "demo", "--out", str(tmp_path / "demo")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stderr.readline().startswith("tpauc: split 1 of 1000")  # it is at work
+    assert process.stderr.readline().startswith("tpauc: 8 against the other digits")  # it is at work
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert stdout == ""
-    assert all(line.startswith("tpauc: split ") for line in stderr.splitlines())
+    assert all(line.startswith("tpauc: training ") for line in stderr.splitlines())
     assert not (tmp_path / "demo").exists()
 
 

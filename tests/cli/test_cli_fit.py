@@ -19,6 +19,7 @@ import skops.io
 from typer.testing import CliRunner
 
 import reference
+from score_files import read_csv
 from tpauc.classifiers.advice import ADVISED_MODELS
 from tpauc.classifiers.training_methods import METHODS, MODELS
 from tpauc.cli._text import difference_line
@@ -110,7 +111,7 @@ def test_the_run_holds_the_numbers_of_its_test_scores(fitted):
     out, _ = fitted
     assert sorted(file.name for file in out.iterdir()) == sorted(FILES)
     card = json.loads((out / CARD).read_text(encoding="utf-8"))
-    scores = pd.read_csv(out / TEST_SCORES)
+    scores = read_csv(out / TEST_SCORES)
     assert [model["name"] for model in card["models"]] == ["region", "cross_entropy"]
     for model in card["models"]:
         s = scores[model["name"]].to_numpy()
@@ -128,7 +129,7 @@ def test_the_saved_model_gives_the_test_scores_again(fitted, table, tmp_path):
     out, _ = fitted
     result = run("score", out, table, "--out", tmp_path / "all.csv", "--keep", "id")
     assert result.exit_code == 0, result.stderr
-    scores, again = pd.read_csv(out / TEST_SCORES), pd.read_csv(tmp_path / "all.csv", dtype={"id": str})
+    scores, again = read_csv(out / TEST_SCORES), read_csv(tmp_path / "all.csv", dtype={"id": str})
     np.testing.assert_allclose(again["score"].to_numpy()[scores["row"] - 1], scores["region"], rtol=1e-12)
     threshold = json.loads((out / CARD).read_text(encoding="utf-8"))["threshold"]["value"]
     np.testing.assert_array_equal(again["alarm"], again["score"] >= threshold)
@@ -177,7 +178,7 @@ def test_a_network_is_saved_and_loaded(table, tmp_path):
     arguments = [*OPTIONS, "--model", "mlp", "--method", "cross_entropy", "--out", tmp_path / "run"]
     assert run("fit", table, *arguments).exit_code == 0
     assert run("score", tmp_path / "run", table, "--out", tmp_path / "all.parquet").exit_code == 0
-    scores, again = pd.read_csv(tmp_path / "run" / TEST_SCORES), pd.read_parquet(tmp_path / "all.parquet")
+    scores, again = read_csv(tmp_path / "run" / TEST_SCORES), pd.read_parquet(tmp_path / "all.parquet")
     # float32 networks round differently for other numbers of rows.
     np.testing.assert_allclose(again["score"].to_numpy()[scores["row"] - 1], scores["cross_entropy"], atol=1e-5)
 
@@ -218,7 +219,7 @@ def test_judging_on_another_file(table, tmp_path):
     document = json.loads(run("fit", table, *arguments).stdout)
     assert document["data"]["training"]["rows"] == 400
     assert document["data"]["test"]["rows"] == 150
-    labels = pd.read_csv(tmp_path / "run" / TEST_SCORES)["ill"]
+    labels = read_csv(tmp_path / "run" / TEST_SCORES)["ill"]
     np.testing.assert_array_equal(labels == 1, patients(150, seed=9)["ill"] == "yes")
 
 
@@ -240,7 +241,7 @@ def test_labels_of_another_file_are_compared_as_values(tmp_path):
         ]
         result = run("fit", tmp_path / f"{data}.csv", *arguments)
         assert result.exit_code == 0, result.stderr
-        assert pd.read_csv(tmp_path / data / TEST_SCORES)["ill"].tolist() == frame["ill"].tolist()
+        assert read_csv(tmp_path / data / TEST_SCORES)["ill"].tolist() == frame["ill"].tolist()
 
 
 def test_copies_that_cannot_be_kept_on_one_side_are_a_warning(tmp_path):
@@ -295,7 +296,7 @@ def test_the_files_of_scores_keep_the_name_of_the_target(tmp_path):
         options = [word.replace("ill", target) for word in OPTIONS]
         out = tmp_path / f"{target} run"
         assert run("fit", tmp_path / "data.csv", *options, "--out", out).exit_code == 0
-        scores = pd.read_csv(out / TEST_SCORES)
+        scores = read_csv(out / TEST_SCORES)
         names = {"row": ["row_", "row", "region", "cross_entropy"], "region": ["row", "region", "region_"]}
         expected = names.get(target, ["row", target, "region"])
         assert list(scores.columns)[: len(expected)] == expected
@@ -349,7 +350,7 @@ def test_rows_of_a_group_are_on_one_side_and_the_group_is_no_feature(tmp_path):
     card = json.loads(result.stdout)
     assert "card" not in [name for names in card["columns"].values() for name in names]
     assert "Rows with the same 'card' stay together: " in result.stderr
-    test, folds = (pd.read_csv(tmp_path / "run" / name) for name in (TEST_SCORES, OUT_OF_FOLD))
+    test, folds = (read_csv(tmp_path / "run" / name) for name in (TEST_SCORES, OUT_OF_FOLD))
     np.testing.assert_array_equal(test["card"], frame["card"].to_numpy()[test["row"] - 1])
     assert not set(test["card"]) & set(folds["card"])
     assert len(test) + len(folds) == len(frame)
@@ -694,7 +695,7 @@ def test_new_data_may_have_gaps_new_values_and_other_columns(fitted, tmp_path):
     result = run("score", fitted[0], tmp_path / "new.csv", "--out", tmp_path / "s.tsv", "--json")
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
-    scores = pd.read_csv(tmp_path / "s.tsv", sep="\t")
+    scores = read_csv(tmp_path / "s.tsv", sep="\t")
     assert np.isfinite(scores["score"]).all()
     assert (document["rows"], document["alarms"]) == (3, int(scores["alarm"].sum()))
 

@@ -1,17 +1,31 @@
-"""`tpauc demo`: that it runs, and that it says no more than its numbers do."""
+"""`tpauc demo`: that it tells its story without torch, and that it says no more than its numbers do."""
 
 import json
-import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tpauc.classifiers.cross_validation import corrected_comparison
-from tpauc.classifiers.training_methods import METHODS as ALL_METHODS
-from tpauc.cli.demo import METHODS, demo_lines
+import tpauc
+from tpauc.cli.demo import LIGHTGBM, LOGISTIC, OURS, REGION, demo_lines, models_by_name, three_parts, verdict
 from tpauc.cli.main import app
+
+WITHOUT_TORCH = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class NoTorch(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "torchmetrics", "lightning"):
+            raise ModuleNotFoundError(f"no {name} here", name=name)
+
+sys.meta_path.insert(0, NoTorch())
+from tpauc.__main__ import main
+sys.exit(main())
+"""
 
 
 def run(*arguments):
@@ -20,51 +34,61 @@ def run(*arguments):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """Return the folder of a quick demo and what it printed."""
+    """Return the folder of a demo, its document, and what it printed on the way; torch is not there."""
     folder = tmp_path_factory.mktemp("demo") / "with spaces"
-    result = run("demo", "--quick", "--out", folder, "--json")
-    assert result.exit_code == 0, result.stderr
-    return folder, result
+    command = [sys.executable, "-W", "error", "-c", WITHOUT_TORCH, "demo", "--out", str(folder), "--json"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return folder, json.loads(result.stdout), result.stderr
 
 
-def test_the_methods_are_known():
-    assert set(METHODS) <= set(ALL_METHODS)
+def test_the_rows_are_divided_once_and_keep_the_share_of_positives():
+    parts = three_parts()
+    assert [y.size for _, y in parts] == [718, 360, 719]
+    assert sum(y.sum() for _, y in parts) == 174
+    for _, y in parts:
+        assert y.mean() == pytest.approx(174 / 1797, abs=0.002)
+    rows = np.concatenate([X for X, _ in parts])
+    assert len(rows) == len(np.unique(rows, axis=0)) == 1797  # no two rows are alike, so no part knows another
 
 
-def test_the_document_holds_every_method_with_an_interval_and_the_report(finished):
-    folder, result = finished
-    document = json.loads(result.stdout)
-    assert [method["name"] for method in document["methods"]] == list(METHODS)
+def test_the_document_holds_every_model_and_the_report_shows_it(finished):
+    folder, document, stderr = finished
+    assert [model["name"] for model in document["models"]] == [LOGISTIC, LIGHTGBM, OURS]
+    assert [found["minus"] for found in document["differences"]] == [LOGISTIC, LIGHTGBM]
     assert document["report"] == str(folder / "report.html")
-    first, *others = document["methods"]
-    assert first["difference"] is None
-    for method in others:
-        assert method["tpauc"] == pytest.approx(np.mean(method["values"]), rel=1e-12)
-        differences = np.subtract(method["values"], first["values"])
-        # Both halves have about as many rows.
-        expected = corrected_comparison(differences, 1.0)
-        found = method["difference"]
-        assert (found["estimate"], found["low"], found["high"]) == pytest.approx(
-            (expected.difference, expected.low, expected.high), rel=1e-9, abs=1e-12
-        )
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert all(name in page for name in METHODS)
-    # The shaded corner is the region, the model has another name.
-    assert "<span>for the region</span></div></th>" in page
-    assert "<span>region</span></div></th>" not in page
-    assert re.findall(r"split (\d) of 2", result.stderr) == ["1", "2"]
+    assert all(name in page for name in (LOGISTIC, LIGHTGBM, OURS))
+    assert [line.partition(" on ")[0] for line in stderr.splitlines() if "training" in line] == [
+        f"tpauc: training {name}" for name in (LOGISTIC, LIGHTGBM, OURS)
+    ]
+    areas = {model["name"]: model["tpauc"] for model in document["models"]}
+    for found in document["differences"]:
+        expected = areas[OURS]["estimate"] - areas[found["minus"]]["estimate"]
+        assert found["difference"] == pytest.approx(expected, abs=1e-12)
+        assert found["low"] <= found["difference"] <= found["high"]
+    assert document["threshold"]["found"] + document["threshold"]["missed"] == 70
 
 
-def test_the_report_is_not_replaced_without_being_asked(finished):
-    folder, _ = finished
+def test_the_baseline_is_what_anybody_would_train(finished):
+    (X, y), _, (X_test, y_test) = three_parts()
+    score_rows = models_by_name()[LOGISTIC](X, y)
+    expected = tpauc.tpauc_score(y_test, score_rows(X_test), alpha=REGION.alpha, beta=REGION.beta)
+    assert finished[1]["models"][0]["tpauc"]["estimate"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_report_is_not_replaced_without_being_asked(finished, monkeypatch):
+    monkeypatch.setattr("tpauc.cli.demo.three_parts", lambda: pytest.fail("the work has begun"))
+    folder = finished[0]
     before = (folder / "report.html").stat().st_mtime_ns
-    result = run("demo", "--quick", "--out", folder)
+    result = run("demo", "--out", folder)
     assert result.exit_code == 2
     assert "report.html exists; choose another --out, or give --overwrite" in result.stderr
     assert (folder / "report.html").stat().st_mtime_ns == before
 
 
-def test_a_folder_that_cannot_be_made_is_noticed_before_the_work(tmp_path):
+def test_a_folder_that_cannot_be_made_is_noticed_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("tpauc.cli.demo.three_parts", lambda: pytest.fail("the work has begun"))
     (tmp_path / "file").touch()
     result = run("demo", "--out", tmp_path / "file")
     assert result.exit_code in (1, 2)
@@ -74,36 +98,43 @@ def test_a_folder_that_cannot_be_made_is_noticed_before_the_work(tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system in which nobody makes folders")
 def test_a_file_system_that_takes_no_folder_is_noticed_before_the_work(monkeypatch):
-    monkeypatch.setattr("tpauc.cli.demo._split", lambda *_, **__: pytest.fail("the work has begun"))
+    monkeypatch.setattr("tpauc.cli.demo.three_parts", lambda: pytest.fail("the work has begun"))
     result = run("demo", "--out", "/proc/tpauc")
     assert result.exit_code == 1
     assert "the folder /proc is not writable" in result.stderr
 
 
-# ----------------------------------------------------------------------------------------------------------- verdict
+# ------------------------------------------------------------------------------------------------------------- words
 
 
-def document_with(*differences):
-    methods = [{"name": "cross_entropy", "tpauc": 0.5, "difference": None}]
-    for number, (low, estimate, high) in enumerate(differences):
-        interval = {"low": low, "estimate": estimate, "high": high}
-        methods.append({"name": f"method{number}", "tpauc": 0.5 + estimate, "difference": interval})
-    head = {"digit": 8, "alpha": 0.3, "beta": 0.3, "confidence": 0.95, "splits": 5, "report": "x/report.html"}
-    return head | {"methods": methods}
+def difference(low, high, minus="B"):
+    return {"minus": minus, "low": low, "high": high, "difference": (low + high) / 2}
 
 
 @pytest.mark.parametrize(
-    ("differences", "verdict"),
+    ("differences", "expected"),
     [
-        ([(0.01, 0.02, 0.03), (-0.01, 0.02, 0.05)], "Better than cross-entropy beyond chance: method0."),
-        ([(-0.01, 0.02, 0.05), (-0.03, -0.02, 0.0)], "Ahead of cross-entropy on average, but within chance: method0."),
-        ([(-0.01, 0.0, 0.01), (-0.03, -0.02, -0.01)], "No method beats cross-entropy here."),
+        ([difference(0.1, 0.3, "A"), difference(0.01, 0.2)], f"So {OURS} is better in the corner than A and B."),
+        (
+            [difference(0.1, 0.3, "A"), difference(-0.1, 0.2)],
+            f"So {OURS} is better in the corner than A; {OURS} is not shown to differ from B.",
+        ),
+        ([difference(0.0, 0.0, "A")], f"So {OURS} is not shown to differ from A."),
+        ([difference(-0.3, -0.1, "A"), difference(-0.1, -0.01)], f"So {OURS} is WORSE in the corner than A and B."),
     ],
 )
-def test_the_verdict_claims_no_more_than_the_intervals(differences, verdict):
-    lines = demo_lines(document_with(*differences))
-    assert verdict in lines
-    assert lines[-1] == "The report on the first split is x/report.html"
-    table = "\n".join(lines)
-    for low, estimate, high in differences:
-        assert re.search(rf"{re.escape(f'{estimate:+.4f}')} +{re.escape(f'[{low:+.4f}, {high:+.4f}]')}", table)
+def test_the_verdict_claims_no_more_than_the_intervals(differences, expected):
+    assert verdict(differences) == expected
+
+
+def test_the_lines_say_what_the_document_says(finished):
+    document = finished[1]
+    lines = demo_lines(document)
+    text = "\n".join(lines)
+    assert max(map(len, text.splitlines())) <= 160
+    assert "1,797 handwritten digits, 64 columns; 174 (9.68 %) are an 8" in text
+    assert verdict(document["differences"]) in lines
+    assert f"finds {document['threshold']['found']} of 70 positives" in text
+    missed = {**document, "threshold": {**document["threshold"], "feasible": False}}
+    assert "These rates do NOT lie in the region." in demo_lines(missed)
+    assert lines[-1] == f"The report: {document['report']} (open it in a browser)"

@@ -12,6 +12,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import ExtraTreesClassifier
 from typer.testing import CliRunner
 
+from score_files import read_csv
 from tpauc.classifiers.auto.member_scorers import BoosterMember, ForestMember, LinearMember
 from tpauc.classifiers.auto.stacked_members import MemberStack
 from tpauc.classifiers.boosting.booster import TPAUCBooster
@@ -57,7 +58,7 @@ def test_lightgbm_is_trained_saved_and_loaded(data, boosted, tmp_path):
     ]
     assert "lightgbm" in card["versions"]
     done("score", out, data, "--out", tmp_path / "s.parquet", "--proba")
-    test, again = pd.read_csv(out / TEST_SCORES), pd.read_parquet(tmp_path / "s.parquet")
+    test, again = read_csv(out / TEST_SCORES), pd.read_parquet(tmp_path / "s.parquet")
     np.testing.assert_array_equal(again["score"].to_numpy()[test["row"] - 1], test["region"])
     said = "Boosted trees for the region, chosen by TPAUC in cross-validation: "
     assert re.search(said + r"\d+ rounds of log-loss.*, \d+ % \(TPAUC 0\.\d+\)", result.stdout)
@@ -94,7 +95,7 @@ def test_a_stack_is_trained_saved_and_loaded_beside_logistic_regression(data, st
         "linear model on cross-entropy",
     ]
     done("score", out, data, "--out", tmp_path / "s.parquet", "--proba")
-    test, again = pd.read_csv(out / TEST_SCORES), pd.read_parquet(tmp_path / "s.parquet")
+    test, again = read_csv(out / TEST_SCORES), pd.read_parquet(tmp_path / "s.parquet")
     np.testing.assert_array_equal(again["score"].to_numpy()[test["row"] - 1], test["region"])
     shares = re.search(r"Stack of 7 models: (.*); weighed by log-loss on out-of-fold scores\.", result.stdout)[1]
     assert sum(int(share) for share in re.findall(r"(\d+) %", shares)) == pytest.approx(100, abs=4)
@@ -104,8 +105,8 @@ def test_a_stack_is_trained_saved_and_loaded_beside_logistic_regression(data, st
 
 def test_the_threshold_of_a_stack_is_picked_out_of_fold(stacked):
     out, _ = stacked
-    card, folds = json.loads((out / CARD).read_text(encoding="utf-8")), pd.read_csv(out / OUT_OF_FOLD)
-    assert len(folds) + len(pd.read_csv(out / TEST_SCORES)) == 500
+    card, folds = json.loads((out / CARD).read_text(encoding="utf-8")), read_csv(out / OUT_OF_FOLD)
+    assert len(folds) + len(read_csv(out / TEST_SCORES)) == 500
     alarms = folds["region"] >= card["threshold"]["value"]
     assert alarms[folds["ill"] == 0].mean() <= 0.3
     done("threshold", out, "--rule", "min_fpr")
@@ -181,7 +182,7 @@ def test_probabilities_are_calibrated_out_of_fold(data, tmp_path, model, method)
     p, order = found["calibrated_probability"].to_numpy(), found["score"].argsort()
     assert np.all(np.diff(p[order]) >= 0)
     # Platt's map makes the mean probability of the rows it is fitted to their share of positives.
-    folds = pd.read_csv(out / OUT_OF_FOLD)
+    folds = read_csv(out / OUT_OF_FOLD)
     logit = np.polyfit(found["score"], np.log(p / (1 - p)), 1)
     name = folds.columns[-1]
     at_folds = 1 / (1 + np.exp(-np.polyval(logit, folds[name])))
@@ -190,8 +191,8 @@ def test_probabilities_are_calibrated_out_of_fold(data, tmp_path, model, method)
 
 def test_probabilities_are_written_on_demand_only(data, boosted, tmp_path):
     done("score", boosted[0], data, "--out", tmp_path / "s.csv")
-    assert list(pd.read_csv(tmp_path / "s.csv").columns) == ["score", "alarm"]
-    frame = pd.read_csv(data).assign(calibrated_probability=1)
+    assert list(read_csv(tmp_path / "s.csv").columns) == ["score", "alarm"]
+    frame = read_csv(data).assign(calibrated_probability=1)
     frame.to_csv(tmp_path / "taken.csv", index=False)
     keep = ["--keep", "calibrated_probability", "--out", tmp_path / "t.csv"]
     result = run("score", boosted[0], tmp_path / "taken.csv", *keep, "--proba")

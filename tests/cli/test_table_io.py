@@ -135,6 +135,8 @@ def test_an_index_of_pandas_is_not_a_column(tmp_path):
 )
 def test_words_for_missing_values_are_the_same_in_parquet(tmp_path, kind, encoded):
     words = ["NA", "x", "", "null", None, "na"]
+    if kind == pa.string_view() and int(pa.__version__.split(".")[0]) < 18:
+        pytest.skip("this pyarrow cannot write string views")
     column = pa.array(words, pa.string()).cast(kind)
     table = pa.table({"word": column.dictionary_encode() if encoded else column})
     parquet.write_table(table, tmp_path / "table.parquet")

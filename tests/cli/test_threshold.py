@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from score_files import read_csv
 from tpauc.cli._text import picked_here_note, threshold_lines
 from tpauc.cli.main import app
 from tpauc.cli.runs import CARD, OUT_OF_FOLD, TEST_SCORES, load_run
@@ -58,8 +59,8 @@ def test_the_threshold_is_picked_out_of_fold_and_judged_on_the_test_rows(fitted)
     folder, _, result = fitted
     found, folds, test = (
         card_of(folder)["threshold"],
-        pd.read_csv(folder / OUT_OF_FOLD),
-        pd.read_csv(folder / TEST_SCORES),
+        read_csv(folder / OUT_OF_FOLD),
+        read_csv(folder / TEST_SCORES),
     )
     assert not set(folds["row"]) & set(test["row"])
     np.testing.assert_array_equal(folds["ill"], table()["ill"].to_numpy()[folds["row"] - 1])
@@ -109,7 +110,7 @@ def test_score_and_predict_use_the_threshold(copied, fitted, tmp_path):
 )
 def test_a_rule_picks_on_the_out_of_fold_scores(copied, options, rule):
     document = json.loads(done("threshold", copied, *options, "--json").stdout)
-    folds, test = pd.read_csv(copied / OUT_OF_FOLD), pd.read_csv(copied / TEST_SCORES)
+    folds, test = read_csv(copied / OUT_OF_FOLD), read_csv(copied / TEST_SCORES)
     region = REGION | {name: rule[name] for name in ("alpha", "beta") if name in rule}
     prevalence = folds["ill"].mean()
     expected = operating_point(folds["ill"], folds["region"], **(region | rule), prevalence=prevalence)
@@ -129,7 +130,7 @@ def test_prevalence_decides_costs_and_is_stated(copied):
     rare = card_of(copied)["threshold"]
     assert rare["value"] > usual["value"]  # an alarm is rarely right
     assert "if 1 % of the rows are positive" in result.stdout
-    test = pd.read_csv(copied / TEST_SCORES)
+    test = read_csv(copied / TEST_SCORES)
     judged = evaluate_threshold(test["ill"], test["region"], rare["value"], prevalence=0.01)
     assert rare["test"]["alarm_rate"]["estimate"] == judged.alarm_rate
 
@@ -137,7 +138,7 @@ def test_prevalence_decides_costs_and_is_stated(copied):
 @pytest.mark.parametrize("rule", ["max_tpr", "min_fpr"])
 def test_a_guarantee_is_made_on_the_test_rows_and_marked(copied, rule):
     result = done("threshold", copied, "--rule", rule, "--guarantee", 0.9)
-    found, test = card_of(copied)["threshold"], pd.read_csv(copied / TEST_SCORES)
+    found, test = card_of(copied)["threshold"], read_csv(copied / TEST_SCORES)
     expected = operating_point(test["ill"], test["region"], **REGION, rule=rule, guarantee=0.9)
     assert (found["value"], found["guarantee"]) == (expected.threshold, 0.9)
     assert (found["picked_on"], found["picked_here"]) == ("test rows", True)
@@ -181,7 +182,7 @@ def test_a_rate_that_does_not_exist_is_null_and_said(copied):
 def test_no_alarm_at_all_is_a_finite_threshold(copied):
     done("threshold", copied, "--rule", "capacity", "--capacity", 0, 10)
     found = card_of(copied)["threshold"]
-    assert found["value"] > pd.read_csv(copied / OUT_OF_FOLD)["region"].max()
+    assert found["value"] > read_csv(copied / OUT_OF_FOLD)["region"].max()
     assert np.isfinite(found["value"])
 
 
@@ -286,7 +287,7 @@ def test_a_run_is_not_changed_by_looking_at_it(copied):
 def test_a_guarantee_by_groups_counts_groups(fitted, tmp_path):
     done("fit", fitted[1], *FIT, "--groups", "card", "--method", "cross_entropy", "--out", tmp_path / "run")
     done("threshold", tmp_path / "run", "--rule", "max_tpr", "--guarantee", 0.9)
-    found, test = card_of(tmp_path / "run")["threshold"], pd.read_csv(tmp_path / "run" / TEST_SCORES)
+    found, test = card_of(tmp_path / "run")["threshold"], read_csv(tmp_path / "run" / TEST_SCORES)
     options = {**REGION, "guarantee": 0.9}
     by_groups = operating_point(test["ill"], test["cross_entropy"], **options, groups=test["card"])
     assert found["value"] == by_groups.threshold

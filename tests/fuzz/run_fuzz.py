@@ -6,6 +6,7 @@ to ``tests/fuzz/findings``, where ``tests/test_fuzz_findings.py`` reads it from 
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ sys.path.insert(0, str(FUZZ))
 from fuzz_readers import READERS, seeds  # noqa: E402
 
 _LARGEST = 65_536  # bytes of an input
+_KEPT, _LARGEST_KEPT = 20, 2048  # inputs of one reader and their bytes
 _CASES = re.compile(r"stat::number_of_executed_units:\s*(\d+)|^Done (\d+)|^#(\d+)\s", re.MULTILINE)
 
 
@@ -42,14 +44,23 @@ def fuzz_reader(name, seconds, *, keep):
         if run.returncode and not broken:
             raise RuntimeError(f"{name} did not start:\n{run.stderr[-2_000:]}")
         if keep:
-            corpus.mkdir(parents=True, exist_ok=True)
-            small = ["-merge=1", "-max_len=2048", str(corpus), str(found), str(start)]
-            subprocess.run([*script, *small], capture_output=True, check=True)
+            keep_last(found, corpus)
     cases = max((int(next(filter(None, match.groups()))) for match in _CASES.finditer(run.stderr)), default=0)
     reason = (
         "" if not broken else "\n".join(run.stderr.split("=== Uncaught Python exception: ===")[-1].splitlines()[:40])
     )
     return cases, broken, reason
+
+
+def keep_last(found, corpus):
+    """Copy the last small inputs that reached new code, which build upon the earlier ones, to the corpus.
+
+    The merge of libFuzzer would choose better, but it starts its program anew, and under Python that is no program.
+    """
+    corpus.mkdir(parents=True, exist_ok=True)
+    small = [path for path in found.iterdir() if path.stat().st_size <= _LARGEST_KEPT]
+    for path in sorted(small, key=lambda path: path.stat().st_mtime)[-_KEPT:]:
+        shutil.copy(path, corpus / path.name)
 
 
 def main():

@@ -324,7 +324,7 @@ GOOD = torch.zeros(6, 4)
 @pytest.mark.parametrize(
     ("task", "scores", "labels", "error", "message"),
     [
-        ("multilabel", GOOD, torch.zeros(6, 3), ValueError, r"labels must have the shape of scores, \(6, 4\)"),
+        ("multilabel", GOOD, torch.zeros(6, 3), ValueError, "scores and labels must have equal shapes"),
         ("multilabel", GOOD[:, :3], torch.zeros(6, 3), ValueError, r"scores must have shape \(n, 4\), got \(6, 3\)"),
         ("multilabel", GOOD, torch.full((6, 4), 2), ValueError, "labels must hold only 0/1 or only -1/1"),
         ("multilabel", GOOD, torch.tensor([[0, 1, -1, 1]] * 6), ValueError, "labels must hold only 0/1 or only -1/1"),

@@ -108,7 +108,7 @@ def test_axes_show_the_whole_curve_or_the_region():
     assert corner.ax_.get_ylim() == pytest.approx((0.7, 1.0))
     missed = ROCRegionDisplay.from_predictions([1, 1, 0, 0], [0, 0, 1, 1], zoom=True, alpha=0.5, beta=0.5)
     assert missed.area_ is None
-    assert [text.get_text() for text in missed.ax_.texts] == ["The curve does not reach the region"]
+    assert missed.line_.get_label() == "TPAUC = 0.000, not in the region"
 
 
 def test_several_displays_share_axes_and_legend(ax):

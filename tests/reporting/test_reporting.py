@@ -1,7 +1,13 @@
 """Panels, plots and the page of a report."""
 
+import base64
+import datetime
 import errno
+import hashlib
+import html
+import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -59,15 +65,19 @@ def test_roc_panels_mark_every_operating_point():
         assert (mark.x, mark.y) == (pytest.approx(point.fpr / 0.3), pytest.approx((point.tpr - 0.7) / 0.3))
 
 
-def test_an_empty_corner_says_so():
+def test_an_empty_corner_says_so_and_shows_where_the_curves_are():
     y, scores = two_models()
     reversed_scores = {"reversed": -scores["better"]}
     points = {name: operating_point(y, s, **REGION) for name, s in reversed_scores.items()}
     whole, corner = roc_panels(y, reversed_scores, points, Region(**REGION))
-    assert corner.message == "No curve reaches the region"
+    assert corner.title == "Around the region"
+    assert "No curve reaches the region" in corner.description
     assert not points["reversed"].feasible
     assert not whole.marks[0].filled
-    assert corner.marks == []
+    # The corner is enlarged until the curve comes into sight, and the region is still marked in it.
+    assert corner.x_axis.high > 0.3
+    assert max(corner.lines[-1].y) > 0.1
+    assert corner.region == (pytest.approx(0.3 / corner.x_axis.high), pytest.approx(0.3 / (1 - corner.y_axis.low)))
 
 
 HISTORY = [
@@ -137,12 +147,12 @@ print("fine")
 class Page(HTMLParser):
     """Cells of the tables, texts, identifiers and references of a page; tags must nest."""
 
-    VOID = frozenset({"meta", "link", "br"})
+    VOID = frozenset({"meta", "link", "br", "input"})
 
     def __init__(self, text):
         super().__init__()
         self.open, self.ids, self.references, self.paths, self.tables = [], [], [], [], {}
-        self.texts = []
+        self.texts, self.scripts = [], []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -171,7 +181,10 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.texts.append(data)
+        if self.open and self.open[-1] == "script":
+            self.scripts.append(data)
+        else:
+            self.texts.append(data)
 
 
 def write(tmp_path, **changes):
@@ -208,6 +221,7 @@ def test_a_threshold_picked_on_the_rows_it_is_judged_by_is_marked(tmp_path):
     text = " ".join(write(tmp_path).split())
     assert NOTE in text
     assert "This threshold was picked on the rows it is judged by." in text
+    assert text.count('<span class="flattered">on these rows</span>') == 2
     text = " ".join(write(tmp_path, operating_points=given).split())
     assert NOTE not in text
     assert "This threshold was picked" not in text
@@ -217,7 +231,7 @@ def test_a_threshold_picked_on_the_rows_it_is_judged_by_is_marked(tmp_path):
         assert (float(row["Threshold"]), float(row["TPR"]), float(row["FPR"])) == (0.5, point.tpr, point.fpr)
     text = " ".join(write(tmp_path, operating_points={"plain": given["plain"]}).split())
     assert NOTE in text
-    assert text.count("<span>beforehand</span>") == text.count("<span>on these rows</span>") == 1
+    assert text.count("<span>beforehand</span>") == text.count('<span class="flattered">on these rows</span>') == 1
 
 
 def test_the_lead_states_the_threshold_that_was_given_first(tmp_path):
@@ -226,8 +240,11 @@ def test_the_lead_states_the_threshold_that_was_given_first(tmp_path):
     given = evaluate_threshold(y, scores["plain"], 0.5, **REGION)
     text = " ".join(write(tmp_path, operating_points={"plain": given}).split())
     assert f"At the threshold {score_text(0.5)} plain finds {100 * given.tpr:.1f}% of the positives" in text
+    assert "Deployed threshold <small>plain</small>" in text
     best = operating_point(y, scores["better"], **REGION)
-    assert f" it finds {100 * best.tpr:.1f}% of the positives" in " ".join(write(tmp_path).split())
+    text = " ".join(write(tmp_path).split())
+    assert f" better finds {100 * best.tpr:.1f}% of the positives" in text
+    assert "Deployed threshold" not in text
 
 
 @pytest.mark.parametrize(
@@ -248,6 +265,7 @@ def test_a_guarantee_is_stated(tmp_path):
     promised = operating_point(y, scores["plain"], **REGION, guarantee=0.9)
     text = " ".join(write(tmp_path, operating_points={"plain": promised}).split())
     assert "For plain the FPR on new rows keeps to the region with probability 90%" in text
+    assert "Guarantee: FPR \u2264 30 % on new rows with probability 90 %." in text
 
 
 def test_a_threshold_without_alarms_has_no_precision(tmp_path):
@@ -308,9 +326,88 @@ def test_page_needs_nothing_else(tmp_path):
     text = write(tmp_path, history=HISTORY)
     page = Page(text)
     assert page.references == ["data:,"]
-    assert "<script" not in text
-    assert re.findall(r"https?:|url\(|@import", text) == []
+    assert text.count("<script") == 2  # data and script
+    assert re.findall(r"https?:(?!//www\.w3\.org/2000/svg)|url\(|@import|fetch\(|import\(|XMLHttp|eval\(", text) == []
+    assert re.findall(r"<[^>]*\son\w+=", text.split("<script")[0]) == []  # the policy would not run them
     assert len(page.ids) == len(set(page.ids))
+
+
+def test_the_policy_names_the_hash_of_the_script_and_forbids_all_else(tmp_path):
+    text = write(tmp_path)
+    script = Page(text).scripts[1]
+    code = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    rules = dict(rule.strip().split(" ", 1) for rule in html.unescape(policy).split(";"))
+    assert rules["script-src"] == f"'sha256-{code}'"
+    assert rules["default-src"] == rules["connect-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+
+
+def test_the_page_says_how_it_was_made(tmp_path, monkeypatch):
+    def told(**options):
+        return " ".join(" ".join(Page(write(tmp_path, **options)).texts).split())
+
+    y, _ = two_models()
+    n = np.count_nonzero(y)
+    text = told(date="2026-01-31", command="make the report", random_state=7)
+    assert f"Rows {y.size}: {n} positives and {y.size - n} negatives Prevalence {100 * n / y.size:.4g} % " in text
+    assert "Date 2026-01-31 Command make the report Seed 7 Versions tpauc " in text
+    assert f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy " in text
+    assert "Date 2026-02-01 Command tpauc.report(y_true, scores, alpha=0.3, " in told(date=datetime.date(2026, 2, 1))
+    assert f"Date {datetime.datetime.now(datetime.UTC):%Y-%m-%d}" in told()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert "Date 1970-01-02" in told()
+    assert "Date 2026-01-31" in told(date="2026-01-31")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    with pytest.raises(ValueError, match="SOURCE_DATE_EPOCH must be a number of seconds since 1970, got 'soon'"):
+        told()
+
+
+def test_weights_count_as_repeated_rows_do(tmp_path):
+    y, scores = two_models()
+    times = np.random.default_rng(5).integers(0, 3, y.size)
+    repeated = {name: np.repeat(values, times) for name, values in scores.items()}
+    options = {"intervals": "delong"}
+    first = Page(write(tmp_path, sample_weight=times, **options))
+    second = Page(write(tmp_path, y_true=np.repeat(y, times), scores=repeated, **options))
+    assert first.tables["models"] == second.tables["models"]
+    assert first.tables["thresholds"] == second.tables["thresholds"]
+    curves, others = (json.loads(found.scripts[0])["models"] for found in (first, second))
+    assert [model["steps"] for model in curves] == [model["steps"] for model in others]
+    assert [model["band"] for model in curves] == [model["band"] for model in others]
+
+
+def test_other_weights_are_taken_everywhere(tmp_path):
+    y, scores = two_models()
+    weight = np.random.default_rng(5).gamma(1.0, size=y.size)
+    found = Page(write(tmp_path, sample_weight=weight))
+    for row, s in zip(found.tables["models"][1:], scores.values(), strict=True):
+        assert float(row["TPAUC"]) == pytest.approx(tpauc_score(y, s, **REGION, sample_weight=weight), abs=1e-12)
+    for row, s in zip(found.tables["thresholds"][1:], scores.values(), strict=True):
+        point = operating_point(y, s, **REGION, sample_weight=weight)
+        assert float(row["TPR"]) == point.tpr
+    assert all(model["band"] is None for model in json.loads(found.scripts[0])["models"])
+
+
+def test_the_headline_declares_no_winner_by_chance(tmp_path):
+    y, scores = two_models()
+    close = scores["better"] + 0.01 * np.random.default_rng(6).normal(size=y.size)
+    text = " ".join(write(tmp_path, scores={"one": scores["better"], "other": close}).split())
+    assert 'class="headline">No clear winner.' in text
+    text = " ".join(write(tmp_path).split())
+    assert 'class="headline">better has the highest TPAUC' in text
+    text = " ".join(write(tmp_path, scores={"one": scores["better"], "same": scores["better"] * 2.0}).split())
+    assert 'class="headline">one and same rank all rows alike' in text
+
+
+def test_a_tpauc_of_0_is_explained(tmp_path):
+    y, scores = two_models()
+    text = " ".join(write(tmp_path, scores={"reversed": -scores["better"]}).split())
+    assert 'class="headline">reversed does not reach the region: TPAUC is 0.' in text
+    most = operating_point(y, -scores["better"], **REGION)
+    fewest = operating_point(y, -scores["better"], **REGION, rule="min_fpr")
+    assert f"catches {100 * most.tpr:.1f}% of the positives" in text
+    assert f"false alarms on {100 * fewest.fpr:.1f}% of the negatives" in text
+    assert "<figcaption>Around the region</figcaption>" in text
 
 
 def test_user_text_is_escaped_everywhere(tmp_path):
@@ -322,17 +419,19 @@ def test_user_text_is_escaped_everywhere(tmp_path):
         scores={name: scores["plain"], name + "2": scores["better"]},
         history={name: HISTORY, name + "3": HISTORY},
     )
-    assert "<script" not in text
+    assert text.count("<script") == 2
     page = Page(text)
     assert name in page.texts
     assert (name + "3") in page.texts
+    data = json.loads(page.scripts[0])
+    assert [model["name"] for model in data["models"]] == [name, name + "2"]
     assert {drawn for drawn, _ in page.paths} == {name, name + "2", name + "3"}
 
 
 def test_one_model_has_no_comparison_and_history_takes_its_name(tmp_path):
     _, scores = two_models()
     page = Page(write(tmp_path, scores={"only": scores["better"]}, history=HISTORY))
-    assert set(page.tables) == {"models", "thresholds"}
+    assert set(page.tables) == {"models", "thresholds", "ranking", "rates", "confusion"}
     # Two ROC panels and four of training.
     assert [name for name, _ in page.paths] == ["only"] * 6
 
@@ -399,13 +498,13 @@ def test_an_existing_page_is_replaced(tmp_path):
 
 @pytest.mark.parametrize("name", ["report.html", "report-roc.png"])
 def test_a_file_that_appears_while_the_report_is_made_is_kept(tmp_path, monkeypatch, name):
-    drawn = page._rendered
+    drawn = page.rendered
 
     def slow(*arguments, **options):
         (tmp_path / name).write_text("of another process")
         return drawn(*arguments, **options)
 
-    monkeypatch.setattr(page, "_rendered", slow)
+    monkeypatch.setattr(page, "rendered", slow)
     with pytest.raises(FileExistsError, match=f"{name} exists, and overwrite=False"):
         report(Y, {"a": SCORES}, alpha=1, beta=1, out=tmp_path / "report.html", overwrite=False)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "of another process")]
@@ -430,7 +529,12 @@ Y, SCORES = [1, 0, 1, 0], [0.9, 0.1, 0.4, 0.5]
         ({"beta": 0.1}, ValueError, "beta=0.1 selects none of the 2 negative examples"),
         ({"beta": 1.5}, ValueError, "beta must be a share"),
         ({"title": ""}, ValueError, "title must not be empty"),
-        ({"title": None}, TypeError, "title must be a string"),
+        ({"title": 3}, TypeError, "title must be a string"),
+        ({"command": " "}, ValueError, "command must not be empty"),
+        ({"date": "yesterday"}, ValueError, "date must be a date or a text such as '2026-01-31', got 'yesterday'"),
+        ({"date": 2026}, TypeError, "date must be a date or a text such as '2026-01-31', got 2026"),
+        ({"sample_weight": [1, 1, 0, -1]}, ValueError, "sample_weight must not be negative"),
+        ({"sample_weight": [1, 0, 1, 0]}, ValueError, "sample_weight is zero for every negative example"),
         ({"confidence": 1.5}, ValueError, "confidence"),
         ({"n_resamples": 0}, ValueError, "n_resamples"),
         ({"history": [{"loss": 1.0}]}, ValueError, "row 0 must have the key 'epoch', found 'loss'"),

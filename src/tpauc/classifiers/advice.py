@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array
 
+from tpauc._notebook import html_table, limits_text
 from tpauc._validation import (
     BoolArray,
     FloatArray,
@@ -52,7 +53,7 @@ PLAIN, BALANCED, REGION = "plain", "balanced", "region"
 FEWEST_HARD_POSITIVES = 10  # in the region, of all positives: with fewer, a few rows decide
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Advice:
     """Whether training for the region helps: the result of :func:`advise`.
 
@@ -99,6 +100,22 @@ class Advice:
     over_balanced: Comparison
     outcome: str
     verdict: str
+
+    def __repr__(self) -> str:
+        lines = [f"  {name:<22} {value}  95 % in {limits}" for name, value, limits in self._figures()]
+        return "\n".join([f"Advice: {self.verdict}", *lines])
+
+    def _repr_html_(self) -> str:
+        header = ["held-out TPAUC", "estimate", "95 % interval"]
+        return html_table(f"Advice: {self.outcome}", self._figures(), header=header, notes=[self.verdict])
+
+    def _figures(self) -> list[list[str]]:
+        """Return name, estimate and limits of each figure."""
+        areas = [(PLAIN, self.plain), (BALANCED, self.balanced), (REGION, self.region)]
+        rows = [[name, f"{found.estimate:.4f}", limits_text(found.low, found.high)] for name, found in areas]
+        for name, gain in (("plain", self.over_plain), ("balanced", self.over_balanced)):
+            rows.append([f"region minus {name}", f"{gain.difference:+.4f}", f"{gain.low:+.4f} to {gain.high:+.4f}"])
+        return rows
 
 
 def advise(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -30,6 +31,9 @@ from tpauc.cli.threshold import points_of_run
 from tpauc.metrics.operating_points import OperatingPoint
 from tpauc.region import Region
 
+# Names of columns that say nothing about what is to be caught.
+_NO_SUBJECT = ("class", "is_positive", "label", "labels", "outcome", "positive", "target")
+
 
 def report(
     source: Annotated[Path, typer.Argument(metavar="RUN|SCORES", help="Folder that fit made, or a file of scores.")],
@@ -53,10 +57,12 @@ def report(
 ) -> None:
     """Write an HTML report, and its plots as PNG files.
 
-    ROC curves, score densities, metrics with intervals, and how each model compares with the first. A run is shown at
-    its own threshold. For a file of scores the threshold is picked on the rows it is judged by, and marked as such.
+    ROC curves, score densities, metrics with intervals, and how each model compares with the first. Readers can move
+    the region and the threshold in the page. A run is shown at its own threshold. For a file of scores the threshold is
+    picked on the rows it is judged by, and marked as such.
     """
     from tpauc.reporting import page
+    from tpauc.reporting.wording import stakeholder_title
 
     if check_existing(source, "the run or file").is_dir():
         if label is not None or score or positive is not None:
@@ -72,7 +78,7 @@ def report(
         shown = _of_run(source, region, confidence)
     else:
         found = read_scores(source, label, score, positive=positive)
-        shown = _Shown(f"TPAUC of {source.name}", found.labels.positive, found.scores)
+        shown = _Shown(label, found.labels.positive, found.scores)
     # A region that selects no example is an error before anything is drawn.
     evaluator.facts(Labels(shown.positive, 1, 0))
     written = page.report(
@@ -81,7 +87,7 @@ def report(
         alpha=region.alpha,
         beta=region.beta,
         out=path,
-        title=shown.title,
+        title=stakeholder_title(list(shown.scores), region, _subject(shown.target)),
         operating_points=shown.points,
         groups=shown.groups,
         confidence=confidence,
@@ -89,6 +95,7 @@ def report(
         random_state=seed,
         intervals=intervals,
         overwrite=overwrite,
+        command=_command(source, label, score, positive, region, confidence, resamples, intervals, seed),
     )
     show({"report": str(written)}, [f"The report is {written}"], as_json=as_json)
 
@@ -96,7 +103,7 @@ def report(
 class _Shown(NamedTuple):
     """What a report is about; scores and operating points by the name of the model on the page."""
 
-    title: str
+    target: str
     positive: BoolArray
     scores: dict[str, FloatArray]
     points: dict[str, OperatingPoint] | None = None
@@ -113,12 +120,38 @@ def _of_run(run: Path, region: Region, confidence: float) -> _Shown:
     titles = {model["name"]: model.get("title", model["name"]) for model in card["models"]}
     points = points_of_run(card, test, region, confidence)
     return _Shown(
-        f"{next(iter(titles.values()))}: {card['target']['column']}".capitalize(),
+        str(card["target"]["column"]),
         test.positive,
         {titles[name]: scores for name, scores in test.scores.items()},
         {titles[name]: point for name, point in points.items()},
         test.groups,
     )
+
+
+def _subject(column: str) -> str | None:
+    """Return the name of a target if it says what is to be caught, as "fraud" does and "y" does not."""
+    return None if len(column) < 3 or column.lower() in _NO_SUBJECT else column
+
+
+def _command(
+    source: Path,
+    label: str | None,
+    scores: list[str] | None,
+    positive: str | None,
+    region: Region,
+    confidence: float,
+    resamples: int,
+    intervals: str,
+    seed: int,
+) -> str:
+    """Return the command that makes this report, with what decides its numbers."""
+    words = ["tpauc", "report", str(source)]
+    words += [] if label is None else ["--label", label]
+    words += [word for column in scores or () for word in ("--score", column)]
+    words += [] if positive is None else ["--positive", str(positive)]
+    numbers = {"alpha": region.alpha, "beta": region.beta, "confidence": confidence, "resamples": resamples}
+    words += [word for name, value in numbers.items() for word in (f"--{name}", f"{value:.12g}")]
+    return shlex.join([*words, "--intervals", intervals, "--seed", str(seed)])
 
 
 def check_new_page(path: Path, *, overwrite: bool) -> Path:

@@ -338,7 +338,7 @@ def _plain_text(files: ScoreFiles, file: Path, *, only_header: bool = False) -> 
             yield path
 
 
-def _unpack(packed: IO[bytes], unpacked: IO[bytes]) -> None:
+def _unpack(packed: gzip.GzipFile, unpacked: IO[bytes]) -> None:
     while piece := packed.read(1 << 20):
         if unpacked.tell() + len(piece) > _MOST_UNPACKED:
             raise OSError(

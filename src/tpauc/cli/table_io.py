@@ -193,6 +193,8 @@ def _npz_columns(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     with archive:
         for key in archive.files:
             array = archive[key]
+            if not isinstance(array, np.ndarray):  # NumPy returns the bytes of a file that is not an array
+                raise ValueError(f"its file {key!r} is not an array")
             if array.ndim not in (1, 2):
                 raise ValueError(f"the array {key!r} must have one or two dimensions, got shape {array.shape}")
             parts = {f"{key}[{number}]": part for number, part in enumerate(array.T)} if array.ndim == 2 else {}

@@ -114,8 +114,8 @@ class Pairs:
 def hard_selection(counts: Counts, region: Region) -> Selection:
     """Return the examples in a region."""
     n_negative = int(counts.negatives.sum())
-    first, last = region.ranks_of_negatives(n_negative)
     positives = region.ranks_of_positives(int(counts.positives.sum()))
+    first, last = region.ranks_of_negatives(n_negative)
     return Selection(Numbers(*positives), Numbers(n_negative - last, n_negative - first))
 
 

@@ -19,12 +19,12 @@ from tpauc._validation import (
     check_positive,
     check_share,
 )
+from tpauc.frames._alarm_thresholds import alarms_at, picked_thresholds
 from tpauc.frames._clusters import Clusters, by_cluster
 from tpauc.frames._columns import Columns, check_columns, column_names
 from tpauc.frames._counting import Counted, Key, count
 from tpauc.frames._engines import as_frame, is_path
 from tpauc.frames._selecting import Pairs, add_up_pairs, check_classes, hard_selection
-from tpauc.frames._thresholds import alarms_at, picked_thresholds
 from tpauc.frames.opening import open_files
 from tpauc.metrics.area import tie_credit
 from tpauc.metrics.histogram import BINS, Histogram

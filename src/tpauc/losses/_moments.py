@@ -126,14 +126,14 @@ class PowerRows:
 
     def gradient(self, coefficients: torch.Tensor) -> torch.Tensor:
         """Return the derivative in each logit, given the derivatives in the rows by class, shape (2, 3)."""
-        by_row = coefficients @ constant(_row_derivatives(self._elasticity, self._rows.shape[1]), coefficients)
+        by_row = coefficients @ constant(row_derivatives(self._elasticity, self._rows.shape[1]), coefficients)
         for_positives, for_negatives = (by_row @ self._rows.flatten(0, 1)).unbind()
         # lerp is exact at its two ends
         return torch.lerp(for_negatives, for_positives, self._y).mul_(self._rest)
 
 
 @functools.cache
-def _row_derivatives(elasticity: float, n_factors: int) -> Kernel:
+def row_derivatives(elasticity: float, n_factors: int) -> Kernel:
     """Return the coefficients of the derivative of each power: ``elasticity + k`` of ``w x^k``, 1 of ``bend x^k``."""
     own = [(elasticity + k, 1.0)[:n_factors] for k in range(3)]
     none = (0.0,) * n_factors

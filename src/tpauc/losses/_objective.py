@@ -70,7 +70,10 @@ def constant_weight_risk(
 def differentiable(
     pair_mean: Callable[[torch.Tensor], PairMean], logits: torch.Tensor, across_processes: bool
 ) -> torch.Tensor:
-    """Return the value of ``pair_mean(logits)``, a tensor of shape () whose gradient is ``by_logit``."""
+    """Return the value of ``pair_mean(logits)``, a tensor of shape () whose gradient is ``by_logit``.
+
+    Of several problems the value has shape (k,) and the gradient (k, n).
+    """
     value: torch.Tensor = _Differentiable.apply(logits, pair_mean, across_processes)  # type: ignore[no-untyped-call]
     return value
 
@@ -90,7 +93,7 @@ class _Differentiable(torch.autograd.Function):
     def backward(ctx: Any, grad_output: torch.Tensor) -> tuple[torch.Tensor, None, None]:
         refuse_second_derivative()
         (gradient,) = ctx.saved_tensors
-        return gradient * grad_output, None, None
+        return gradient * (grad_output[:, None] if gradient.ndim == 2 else grad_output), None, None
 
 
 def _pair_mean(logits: torch.Tensor, y: torch.Tensor, objective: PairObjective) -> PairMean:

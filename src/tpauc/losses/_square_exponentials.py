@@ -69,7 +69,8 @@ class SquareExponentials:
         """Return ``sum_i row_weight_i s_ij dl_ij / dg_j``, shape (n-,), ``s`` the softmax of ``l / lam`` over j."""
         weights = self._powers(self._h, 2) * (row_weight / self._sums[0])
         zeroth, first = self._interpolated(self._kernel(self._h) @ weights.T, self._distance)
-        return 2.0 * self._column_factor * (first + self._g * zeroth)
+        slopes: torch.Tensor = 2.0 * self._column_factor * (first + self._g * zeroth)
+        return slopes
 
     def _kernel(self, at: torch.Tensor) -> torch.Tensor:
         """Return ``k`` of the nodes and the given points, shape (r, n)."""

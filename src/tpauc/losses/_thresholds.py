@@ -65,8 +65,8 @@ class TrackedThresholds(nn.Module):
             levels = torch.where(levels == UNSET, self._quantiles(u, y), levels)
             if update:
                 self._store(levels, u, y)
-        own = torch.where(positive, *levels.unbind())
-        selected = torch.where(u < own, 0.0, torch.where(positive, *constant(self._inverse_shares, u).unbind()))
+        own = _of_its_class(positive, levels)
+        selected = torch.where(u < own, 0.0, _of_its_class(positive, constant(self._inverse_shares, u)))
         if update:
             self._step(u, y, own, selected)
         return Selection(selected, levels)  # a NaN is selected, so that it shows in the loss
@@ -91,7 +91,7 @@ class TrackedThresholds(nn.Module):
 
     def _store(self, levels: torch.Tensor, u: torch.Tensor, y: torch.Tensor) -> None:
         """Set the thresholds that have changed, and the distances of their classes from the batch."""
-        means = self._class_means(u, y, torch.where(y > 0.5, *levels.unbind()), torch.zeros_like(u))
+        means = self._class_means(u, y, _of_its_class(y > 0.5, levels), torch.zeros_like(u))
         for k, (new, old, mean) in enumerate(zip(levels.tolist(), self.levels.tolist(), means, strict=True)):
             distance = 0.0 if mean is None else mean[1]
             if math.isfinite(new) and math.isfinite(distance) and new != old:
@@ -121,6 +121,11 @@ class TrackedThresholds(nn.Module):
             sums = torch.stack((y, 1.0 - y)) @ torch.stack((weight, distance, torch.ones_like(u)), 1)
         totals: list[list[float]] = sum_over_processes(sums, self._across_processes).tolist()
         return [(total / size, far / size) if size > 0.0 else None for total, far, size in totals]
+
+
+def _of_its_class(positive: torch.Tensor, of_classes: torch.Tensor) -> torch.Tensor:
+    """Return for every example the number of its class, from that of the positives and that of the negatives."""
+    return torch.where(positive, of_classes[0], of_classes[1])
 
 
 def upper_quantile(values: torch.Tensor, share: float) -> torch.Tensor:

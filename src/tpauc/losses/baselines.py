@@ -88,18 +88,24 @@ class ReweightedCrossEntropy(nn.Module):
         """Return the mean weighted cross-entropy, a tensor of shape (), at least float32."""
         refuse_transforms(self, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
+        counts = None
         if self.counts is None:
-            n_positive, total = sum_over_processes(
-                torch.stack((y.sum(), y.new_tensor(float(y.numel())))), self.across_processes
-            )
+            sums = torch.stack((y.sum(), y.new_tensor(float(y.numel()))))
+            counts = sum_over_processes(sums, self.across_processes)
+        return _global_mean(self._terms(flat_logits, y, counts), self.across_processes)
+
+    def _terms(self, logits: torch.Tensor, y: torch.Tensor, counts: torch.Tensor | None) -> torch.Tensor:
+        """Return the term of each example, given the number of positives and of all examples, if they are counted."""
+        if counts is None:
+            assert self.counts is not None
+            positive, negative = (y.new_tensor(sum(self.counts) / (2.0 * count)) for count in self.counts)
+        else:
+            n_positive, total = counts
             both = (n_positive > 0) & (n_positive < total)
             positive = torch.where(both, total / (2.0 * n_positive), 1.0)
             negative = torch.where(both, total / (2.0 * (total - n_positive)), 1.0)
-        else:
-            positive, negative = (y.new_tensor(sum(self.counts) / (2.0 * count)) for count in self.counts)
         weight = y * positive + (1.0 - y) * negative
-        terms = weight * _cross_entropy(_hardness_logits(flat_logits, y))
-        return _global_mean(terms, self.across_processes)
+        return weight * _cross_entropy(_hardness_logits(logits, y))
 
     def extra_repr(self) -> str:
         return f"counts={self.counts}"
@@ -133,10 +139,12 @@ class FocalLoss(nn.Module):
         """Return the mean focal loss, a tensor of shape (), at least float32."""
         refuse_transforms(self, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
-        terms = _focal_terms(flat_logits, y, self.gamma)
-        if self.alpha is not None:
-            terms = terms * (y * self.alpha + (1.0 - y) * (1.0 - self.alpha))
-        return _global_mean(terms, self.across_processes)
+        return _global_mean(self._terms(flat_logits, y), self.across_processes)
+
+    def _terms(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return the term of each example."""
+        terms = _focal_terms(logits, y, self.gamma)
+        return terms if self.alpha is None else terms * (y * self.alpha + (1.0 - y) * (1.0 - self.alpha))
 
     def extra_repr(self) -> str:
         return f"gamma={self.gamma}, alpha={self.alpha}"
@@ -192,9 +200,12 @@ class ClassBalancedFocal(nn.Module):
         """Return the mean weighted loss, a tensor of shape (), at least float32."""
         refuse_transforms(self, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
+        return _global_mean(self._terms(flat_logits, y), self.across_processes)
+
+    def _terms(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return the term of each example."""
         weight = y * self.positive_weight + (1.0 - y) * self.negative_weight
-        terms = weight * _focal_terms(flat_logits, y, self.gamma)
-        return _global_mean(terms, self.across_processes)
+        return weight * _focal_terms(logits, y, self.gamma)
 
     def extra_repr(self) -> str:
         return f"counts={self.counts}, beta={self.beta}, gamma={self.gamma}"
@@ -281,13 +292,16 @@ class TruncatedLoss(nn.Module):
         flat_logits, y = check_logits_and_labels(logits, labels)
         if self.loss == "square":
             return pair_risk(flat_logits, y, self.objective)
-        u = _hardness_logits(flat_logits, y)
         with torch.no_grad():
             weight = as_batch(flat_logits.detach(), y, self.objective).weights.value
             selected = weight.clamp_max(1.0).ceil()
         count = sum_over_processes(selected.sum(), self.objective.across_processes)
-        total = global_sum((selected * _cross_entropy(u)).sum(), self.objective.across_processes)
+        total = global_sum((selected * self._terms(flat_logits, y)).sum(), self.objective.across_processes)
         return total / count.clamp_min(1.0)
+
+    def _terms(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return the cross-entropy of each example."""
+        return _cross_entropy(_hardness_logits(logits, y))
 
     def extra_repr(self) -> str:
         return f"positive={self.objective.positive!r}, negative={self.objective.negative!r}, loss={self.loss!r}"

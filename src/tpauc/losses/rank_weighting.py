@@ -34,6 +34,16 @@ class RankWeighting(Weighting):
     def weigh(self, hardness: Hardness) -> Weights:
         return Weights(self(hardness.logit))
 
+    def in_rows(self, hardness: torch.Tensor, members: torch.Tensor) -> torch.Tensor:
+        """Return the weights of the members of each row, 0 for others; both tensors have shape (k, n)."""
+        weight = self._of_members(hardness.detach(), members) * members
+        mean = weight.sum(1, keepdim=True) / members.sum(1, keepdim=True).clamp_min(1)
+        return weight / mean.clamp_min(torch.finfo(weight.dtype).tiny)
+
+    @abstractmethod
+    def _of_members(self, hardness: torch.Tensor, members: torch.Tensor) -> torch.Tensor:
+        """Return the weights, up to a factor, of the members of each row."""
+
     def __repr__(self) -> str:
         return _text(self)
 
@@ -53,6 +63,16 @@ def mid_ranks(hardness: torch.Tensor) -> torch.Tensor:
     return (below + up_to).to(hardness.dtype) / (2 * max(hardness.shape[-1], 1))
 
 
+def mid_ranks_in_rows(hardness: torch.Tensor, members: torch.Tensor) -> torch.Tensor:
+    """Return `mid_ranks` among the members of each row, shape (k, n); the values at others are not used."""
+    size = members.sum(1, keepdim=True)
+    hidden = torch.where(members, hardness, torch.inf)  # behind all members
+    ordered = hidden.sort(1).values
+    below = torch.searchsorted(ordered, hidden)
+    up_to = torch.searchsorted(ordered, hidden, right=True).minimum(size)
+    return (below + up_to).to(hardness.dtype) / (2 * size.clamp_min(1))
+
+
 @dataclass(frozen=True, repr=False)
 class AnchoredSide(RankWeighting):
     """One class of `Anchored`: ``sigmoid((rank - (1 - share)) / tau)``, in a rectangle with a second border."""
@@ -63,13 +83,29 @@ class AnchoredSide(RankWeighting):
 
     def of_rank(self, rank: torch.Tensor, n: int) -> torch.Tensor:
         # The hardest rank is at least 1/2. If its weight could underflow, weights are relative to the largest one.
-        if n == 0 or (0.5 - self.share <= _LEAST_LOG_WEIGHT * self.tau and not self.min_share):
+        if n == 0 or not self._may_underflow:
             return torch.sigmoid((rank - (1.0 - self.share)) / self.tau)
+        log_weight = self._log_weight(rank)
+        return (log_weight - log_weight.max()).exp_()
+
+    @property
+    def _may_underflow(self) -> bool:
+        return 0.5 - self.share > _LEAST_LOG_WEIGHT * self.tau or self.min_share > 0.0
+
+    def _log_weight(self, rank: torch.Tensor) -> torch.Tensor:
         tau = max(self.tau, torch.finfo(rank.dtype).tiny)  # a smaller tau may give an infinite quotient
         log_weight = log_sigmoid((rank - (1.0 - self.share)) / tau)
         if self.min_share:
             log_weight = log_weight + log_sigmoid(((1.0 - self.min_share) - rank) / tau)
-        return (log_weight - log_weight.max()).exp_()
+        return log_weight
+
+    def _of_members(self, hardness: torch.Tensor, members: torch.Tensor) -> torch.Tensor:
+        rank = mid_ranks_in_rows(hardness, members)
+        if hardness.shape[1] == 0 or not self._may_underflow:
+            return torch.sigmoid((rank - (1.0 - self.share)) / self.tau)
+        lowest = torch.finfo(rank.dtype).min
+        log_weight = torch.where(members, self._log_weight(rank), lowest)
+        return (log_weight - log_weight.amax(1, keepdim=True)).exp_()
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,6 +124,14 @@ class TruncatedSide(RankWeighting):
             first, last = self.selected(n)
             weight[rank.topk(last).indices[first:]] = 1.0
         return weight
+
+    def _of_members(self, hardness: torch.Tensor, members: torch.Tensor) -> torch.Tensor:
+        order = torch.where(members, hardness, -torch.inf).argsort(1, descending=True)
+        borders = [self.selected(n) for n in members.sum(1).tolist()]
+        first, last = torch.tensor(borders, device=hardness.device).reshape(-1, 2).T.unsqueeze(2)
+        places = torch.arange(hardness.shape[1], device=hardness.device)
+        chosen = ((places >= first) & (places < last)).to(hardness.dtype)
+        return torch.zeros_like(hardness).scatter_(1, order, chosen)
 
     def selected(self, n: int) -> tuple[int, int]:
         """Return the first selected place among ``n`` examples, 0 for the hardest, and the first one beyond."""

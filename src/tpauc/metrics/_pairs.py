@@ -97,6 +97,15 @@ class WeightedRows(NamedTuple):
         return self.weight.sum().item()  # type: ignore[no-any-return]
 
 
+def _relative(weights: FloatArray) -> FloatArray:
+    """Return weights divided by the largest: a common factor cancels, and sums of huge and tiny ones stay in range.
+
+    The power of two comes first, since NumPy before 2.0 may report an overflow when it divides subnormal numbers.
+    """
+    scaled = np.ldexp(weights, -np.frexp(weights.max())[1])
+    return scaled / scaled.max()
+
+
 class WeightedClasses(NamedTuple):
     """Positives and negatives with weights above 0, which may stand for repeated rows."""
 
@@ -110,8 +119,7 @@ class WeightedClasses(NamedTuple):
         repeats = repeats_rows(weight)
         classes = []
         for side in (positive & (weight > 0), ~positive & (weight > 0)):
-            # A common factor cancels; this one keeps the sums of huge and of tiny weights within range.
-            weights = weight[side].astype(np.int64) if repeats else weight[side] / weight[side].max()
+            weights = weight[side].astype(np.int64) if repeats else _relative(weight[side])
             classes.append(WeightedRows(scores[side], weights))
         return cls(classes[0], classes[1], repeats)
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tpauc._validation import brief, check_choice, check_count, check_dense
+from tpauc._validation import brief, check_choice, check_count, check_dense, check_logit_matrix
 from tpauc.metrics._tensor_pairs import (
     bin_numbers,
     check_finite,
@@ -27,7 +27,7 @@ from tpauc.region import Region
 
 TASKS = ("binary", "multilabel", "multiclass")
 _UNKNOWN = -1
-_BLOCK = 1 << 22  # scores that are sorted at a time
+_BLOCK = 1 << 22  # scores that are treated at a time
 
 
 def check_columns(task: str, num_labels: int | None, num_classes: int | None, average: str | None) -> Columns | None:
@@ -62,6 +62,11 @@ class Columns:
 
     def coded(self, scores: Tensor, labels: Tensor) -> Tensor:
         """Check a batch, and return its labels as they are kept: 1, 0 and -1 for unknown, shape (n, k), or classes."""
+        if self.task == "multilabel":
+            _, zero_one, known = check_logit_matrix(scores, labels, logits_name="scores")
+            self._check_scores(scores)
+            coded = zero_one.to(torch.int8)
+            return coded if known is None else coded.masked_fill_(~known, _UNKNOWN)
         for value, name in ((scores, "scores"), (labels, "labels")):
             if not isinstance(value, Tensor):
                 raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
@@ -70,14 +75,14 @@ class Columns:
             raise ValueError(f"scores and labels must be on one device, got {scores.device} and {labels.device}")
         if not scores.is_floating_point():
             raise TypeError(f"scores must be floating point, got {scores.dtype}")
+        self._check_scores(scores)
+        _check_classes(labels, scores.shape[0], self.number)
+        return labels.reshape(-1).to(torch.int64)
+
+    def _check_scores(self, scores: Tensor) -> None:
         if scores.ndim != 2 or scores.shape[1] != self.number:
             raise ValueError(f"scores must have shape (n, {self.number}), got {tuple(scores.shape)}")
         check_finite(scores.detach().reshape(-1), "scores")
-        if self.task == "multilabel":
-            _check_indicators(labels, tuple(scores.shape))
-            return (labels > 0).to(torch.int8).masked_fill_(labels.isnan(), _UNKNOWN)
-        _check_classes(labels, scores.shape[0], self.number)
-        return labels.reshape(-1).to(torch.int64)
 
     def counts(self, scores: Tensor, coded: Tensor, bins: int) -> tuple[Tensor, Tensor]:
         """Return the numbers of positives and of negatives in each bin, shape (k, bins)."""
@@ -98,7 +103,7 @@ class Columns:
         membership = self._membership(coded)
         width = max(1, _BLOCK // max(1, scores.shape[0]))
         parts = [
-            column_areas(columns.T, members.T, region, tie)
+            column_areas(columns, members, region, tie)
             for columns, members in zip(torch.split(scores, width, 1), torch.split(membership, width, 1), strict=True)
         ]
         return self._averaged(torch.cat(parts), (membership == 1).sum(0), (membership == 0).sum(0), region)
@@ -160,19 +165,6 @@ class Columns:
                 fits = part.dtype == empty.dtype and part.shape[1:] == empty.shape[1:]
             if not fits:
                 raise ValueError(f"state_dict[{name!r}] is not the state of {self.number} columns, got {brief(part)}")
-
-
-def _check_indicators(labels: Tensor, shape: tuple[int, ...]) -> None:
-    if tuple(labels.shape) != shape:
-        raise ValueError(f"labels must have the shape of scores, {shape}, got {tuple(labels.shape)}")
-    if labels.dtype == torch.bool:
-        return
-    wrong = ~((labels == 1) | (labels == 0) | (labels == -1))
-    if labels.is_floating_point():
-        wrong &= ~labels.isnan()
-    mixed = bool((labels == 0).any()) and bool((labels == -1).any())
-    if mixed or bool(wrong.any()):
-        raise ValueError("labels must hold only 0/1 or only -1/1, as bool, integer or float, with NaN where unknown")
 
 
 def _check_classes(labels: Tensor, n: int, num_classes: int) -> None:

@@ -1,8 +1,6 @@
 """Areas of tensors of scores: of the positives and negatives of one problem, and of many problems at once.
 
-Many problems are sorted together. In a row, let ``p`` and ``q`` mark the positives and negatives that the region
-selects, in the order of their scores. A selected positive wins against the ``q`` before its run of equal scores, and is
-tied with those inside; sums of whole numbers over the row give its area, exactly that of the problem alone.
+One problem is computed where its scores are; many short ones by NumPy, where a call costs less.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tpauc._validation import check_class_counts
+from tpauc.metrics._row_areas import areas_in_rows
 from tpauc.metrics.histogram import spread
 from tpauc.region import Region
 
@@ -41,55 +40,20 @@ def column_problem(n_positive: int, n_negative: int, region: Region) -> str:
 
 
 def column_areas(scores: Tensor, membership: Tensor, region: Region, tie: float) -> Tensor:
-    """Return the area of each row of scores, shape (k,), float64; NaN where the region selects no examples.
+    """Return the area of each column of scores, shape (k,), float64; NaN where the region selects no examples.
 
     Parameters
     ----------
-    scores : Tensor of shape (k, n)
-        One problem per row.
-    membership : Tensor of shape (k, n)
+    scores : Tensor of shape (n, k)
+        One problem per column.
+    membership : Tensor of shape (n, k)
         1 for a positive, 0 for a negative, anything else for an example that does not count.
     """
-    counts = torch.stack(((membership == 1).sum(1), (membership == 0).sum(1)), 1).tolist()
-    empty = ((0, 0), (0, 0))
-    borders = [
-        empty if column_problem(p, q, region) else (region.ranks_of_positives(p), region.ranks_of_negatives(q))
-        for p, q in counts
-    ]
-    ((first_p, last_p), (first_q, last_q)) = (
-        torch.tensor([border[side] for border in borders], device=scores.device).T.unsqueeze(2) for side in (0, 1)
-    )
-    ordered, order = scores.sort(dim=1)
-    members = membership.gather(1, order)
-    positive, negative = members == 1, members == 0
-    rank = positive.cumsum(1)  # 1 for the hardest positive
-    selected_positive = positive & (rank > first_p) & (rank <= last_p)
-    total = torch.tensor([q for _, q in counts], device=scores.device)[:, None]
-    rank = total - negative.cumsum(1)  # 0 for the hardest negative
-    selected_negative = negative & (rank >= first_q) & (rank < last_q)
-    up_to = torch.nn.functional.pad(selected_negative.cumsum(1), (1, 0))
-    won = up_to[:, :-1]
-    won_or_tied = won
-    differs = ordered[:, 1:] != ordered[:, :-1]
-    if not bool(differs.all()):
-        won, won_or_tied = _at_runs(up_to, differs)
-    value = torch.stack((won, won_or_tied)).mul_(selected_positive).sum(2)
-    pairs = ((last_p - first_p) * (last_q - first_q))[:, 0]
-    result_type = widest_float(scores.device)
-    wins, ties = value[0].to(result_type), (value[1] - value[0]).to(result_type)
-    area: Tensor = (wins + tie * ties) / pairs.to(result_type)  # 0 / 0 is NaN
-    return area
-
-
-def _at_runs(up_to: Tensor, differs: Tensor) -> tuple[Tensor, Tensor]:
-    """Return, for each place, the counts before and after its run of equal scores."""
-    k, n = up_to.shape[0], up_to.shape[1] - 1
-    places = torch.arange(n, device=up_to.device).expand(k, n)
-    begins = torch.nn.functional.pad(differs, (1, 0), value=True)
-    ends = torch.nn.functional.pad(differs, (0, 1), value=True)
-    start = torch.where(begins, places, 0).cummax(1).values
-    last = torch.where(ends, places, n).flip(1).cummin(1).values.flip(1)
-    return up_to.gather(1, start), up_to.gather(1, last + 1)
+    half = scores.dtype in (torch.float16, torch.bfloat16)
+    values = (scores.float() if half else scores).detach().T.contiguous().cpu().numpy()
+    members = membership.T.contiguous().cpu().numpy()
+    areas = areas_in_rows(members == 1, members == 0, values, region, tie)
+    return torch.from_numpy(areas).to(widest_float(scores.device)).to(scores.device)
 
 
 def histogram_counts(scores: Tensor, bins: int) -> Tensor:

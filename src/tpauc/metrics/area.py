@@ -41,6 +41,7 @@ from tpauc.metrics._pairs import (
     selected_pairs,
     weighted_pairs,
 )
+from tpauc.metrics._row_areas import areas_in_rows
 from tpauc.metrics.label_columns import areas_of_columns, check_average, label_columns, n_columns
 from tpauc.region import Region
 
@@ -156,7 +157,10 @@ def tpauc_score(
         def area(positive: BoolArray, scores: FloatArray, weight: FloatArray | None) -> float:
             return area_in_region(positive, scores, region, tie=tie, weight=weight)
 
-        found = areas_of_columns(label_columns(y_true, y_score, labels), area, kind, sample_weight)
+        def areas(positive: BoolArray, negative: BoolArray, scores: FloatArray) -> FloatArray:
+            return areas_in_rows(positive, negative, scores, region, tie)
+
+        found = areas_of_columns(label_columns(y_true, y_score, labels), area, areas, kind, sample_weight)
         return found if normalize else found * region.area
     if labels is not None:
         raise ValueError("labels is for a matrix of scores with one column per class, but y_score has one column")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._notebook import html_table
 from tpauc._validation import BoolArray, FloatArray
 from tpauc.metrics._bootstrap import paired_draws, paired_resamples, percentile_limits
 from tpauc.metrics._delong import (
@@ -37,6 +38,17 @@ class Comparison:
     high: float
     p_value: float
     method: str = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        contains = self.low <= 0.0 <= self.high
+        note = "The interval contains 0: no difference is shown." if contains else "The interval does not contain 0."
+        rows = [
+            ["first minus second", f"{self.difference:+.4f}"],
+            ["interval", f"{self.low:+.4f} to {self.high:+.4f}"],
+            ["p-value", f"{self.p_value:.3g}"],
+            ["method", self.method],
+        ]
+        return html_table("Difference of two models", rows, notes=[note])
 
 
 def compare_tpauc(

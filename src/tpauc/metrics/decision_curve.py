@@ -17,11 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._notebook import html_table
 from tpauc._validation import FloatArray, check_open_share, check_scores
 from tpauc.metrics._proportions import scored_rows
 
+_MOST_ROWS_SHOWN = 9  # in a notebook
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class DecisionCurve:
     """Net benefit over threshold probabilities; what :func:`net_benefit` returns.
 
@@ -39,6 +42,8 @@ class DecisionCurve:
     >>> curve = net_benefit([1, 0, 0, 0], [0.9, 0.6, 0.2, 0.1], thresholds=[0.2, 0.5])
     >>> bool((curve.model >= np.maximum(curve.treat_all, curve.treat_none)).all())
     True
+    >>> curve
+    <Net benefit at 2 threshold probabilities, prevalence 0.25: the model is best at 2 of them>
     """
 
     thresholds: FloatArray
@@ -46,6 +51,22 @@ class DecisionCurve:
     treat_all: FloatArray
     treat_none: FloatArray
     prevalence: float
+
+    def __repr__(self) -> str:
+        best = np.count_nonzero(self.model >= np.maximum(self.treat_all, self.treat_none))
+        return (
+            f"<Net benefit at {self.thresholds.size} threshold probabilities, prevalence {self.prevalence:.4g}: "
+            f"the model is best at {best} of them>"
+        )
+
+    def _repr_html_(self) -> str:
+        shown = np.unique(np.linspace(0, self.thresholds.size - 1, _MOST_ROWS_SHOWN).round().astype(np.intp))
+        rows = [
+            [f"{self.thresholds[row]:.4g}", *(f"{values[row]:+.4f}" for values in (self.model, self.treat_all))]
+            for row in shown
+        ]
+        header = ["act from the probability", "model", "act on every row"]
+        return html_table("Net benefit per row", rows, header=header, notes=["Acting on no row is worth 0."])
 
 
 def net_benefit(

@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._notebook import html_table, limits_text
 from tpauc._validation import (
     BoolArray,
     FloatArray,
@@ -95,6 +96,19 @@ class Interval:
     def __repr__(self) -> str:
         caution = f", caution={self.caution!r}" if self.caution else ""
         return f"Interval(estimate={self.estimate!r}, low={self.low!r}, high={self.high!r}{caution})"
+
+    def __str__(self) -> str:
+        hard = f"{self.hard_positives:,} hard positives, {self.hard_negatives:,} hard negatives; "
+        counted = hard if self.hard_positives else ""  # a rate has none
+        line = f"{self.estimate:.4f} in {limits_text(self.low, self.high)} ({counted}{self.method})"
+        return f"{line}\n  {self.caution}" if self.caution else line
+
+    def _repr_html_(self) -> str:
+        rows = [["estimate", f"{self.estimate:.4f}"], ["interval", limits_text(self.low, self.high)]]
+        if self.hard_positives:
+            hard = f"{self.hard_positives:,} positives, {self.hard_negatives:,} negatives"
+            rows.append(["in the region", hard])
+        return html_table("Confidence interval", [*rows, ["method", self.method]], notes=[self.caution])
 
 
 def caution_of(hard_positives: int, hard_negatives: int) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from tpauc._notebook import html_table, limits_text
 from tpauc._validation import BoolArray, FloatArray, check_open_share, check_share
 from tpauc.metrics._alarm_rates import AlarmCounts as AlarmCounts
 from tpauc.metrics._alarm_rates import AlarmedRows, intervals_of, rates_of
@@ -104,29 +105,45 @@ class OperatingPoint:
         return 1000.0 * self.alarm_rate
 
     def __repr__(self) -> str:
+        level = f"{100 * self.confidence:g} % in"
+        lines = [
+            f"  {title:<10}  {getattr(self, name):.4f}  {level} [{found.low:.4f}, {found.high:.4f}]  {text}"
+            for name, (title, text) in self._explained().items()
+            for found in [self.intervals[name]]
+        ]
+        return "\n".join([f"OperatingPoint: {self._title()}", *lines, *(f"  {note}" for note in self._notes())])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [title, f"{found.estimate:.4f}", limits_text(found.low, found.high), text]
+            for name, (title, text) in self._explained().items()
+            for found in [self.intervals[name]]
+        ]
+        header = ["", "rate", f"{100 * self.confidence:g} % interval", ""]
+        return html_table(f"Operating point: {self._title()}", rows, header=header, notes=self._notes())
+
+    def _explained(self) -> dict[str, tuple[str, str]]:
+        """Return the title of each rate, and what it is a share of."""
         n_positive = self.true_positives + self.false_negatives
         n_negative = self.false_positives + self.true_negatives
         caught = f"{self.true_positives:,.6g} of {n_positive:,.6g} positives caught"
         alarmed = f"{self.false_positives:,.6g} of {n_negative:,.6g} negatives alarmed"
         at = "" if self.prevalence is None else f" at prevalence {self.prevalence:g}"
-        lines = [
-            f"OperatingPoint: alarm at score >= {self.threshold:.6g}{self._origin()}",
-            self._line("tpr", "TPR", caught + ("" if self.alpha is None else f", {1.0 - self.alpha:g} wanted")),
-            self._line("fpr", "FPR", alarmed + ("" if self.beta is None else f", {self.beta:g} allowed")),
-            self._line("precision", "precision", f"of the alarms are positives{at}"),
-            self._line("npv", "NPV", f"of the other rows are negatives{at}"),
-            self._line("alarm_rate", "alarm rate", f"{self.alarms_per_1000:.4g} alarms per 1,000 rows{at}"),
-        ]
-        if self.feasible is not None:
-            lines.append(f"  {self._verdict()}")
-        if self.picked_here:
-            lines.append("  judged on the rows that the threshold was picked on; evaluate_threshold takes others")
-        return "\n".join(lines)
+        return {
+            "tpr": ("TPR", caught + ("" if self.alpha is None else f", {1.0 - self.alpha:g} wanted")),
+            "fpr": ("FPR", alarmed + ("" if self.beta is None else f", {self.beta:g} allowed")),
+            "precision": ("precision", f"of the alarms are positives{at}"),
+            "npv": ("NPV", f"of the other rows are negatives{at}"),
+            "alarm_rate": ("alarm rate", f"{self.alarms_per_1000:.4g} alarms per 1,000 rows{at}"),
+        }
 
-    def _line(self, name: str, title: str, text: str) -> str:
-        found = self.intervals[name]
-        limits = f"[{found.low:.4f}, {found.high:.4f}]"
-        return f"  {title:<10}  {getattr(self, name):.4f}  {100 * self.confidence:g} % in {limits}  {text}"
+    def _notes(self) -> list[str]:
+        verdict = [] if self.feasible is None else [self._verdict()]
+        picked = "judged on the rows that the threshold was picked on; evaluate_threshold takes others"
+        return [*verdict, picked] if self.picked_here else verdict
+
+    def _title(self) -> str:
+        return f"alarm at score >= {self.threshold:.6g}{self._origin()}"
 
     def _origin(self) -> str:
         if self.rule is None:

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._notebook import html_table, limits_text
 from tpauc._validation import check_choice, check_open_share, check_share
 from tpauc.metrics._rate_limits import METHODS, ClassRows, allowed, rate_limits, rows_by_class
 
@@ -51,6 +52,14 @@ class RateInterval:
     low: float
     high: float
     threshold: float
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ["rate", f"{self.estimate:.4f}"],
+            ["interval", limits_text(self.low, self.high)],
+            ["threshold", f"{self.threshold:.6g}"],
+        ]
+        return html_table("Rate with confidence interval", rows)
 
 
 def tpr_at_fpr(

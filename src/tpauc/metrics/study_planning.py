@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._notebook import html_table
 from tpauc._validation import (
     FloatArray,
     brief,
@@ -107,6 +108,10 @@ class StudyPlan:
         if self.n_positive == self.fewest_positives or self.n_negative == self.fewest_negatives:
             text += f" Fewer rows would do, but intervals are reliable from {HARD_EXAMPLES_NEEDED} hard examples on."
         return text
+
+    def _repr_html_(self) -> str:
+        rows = [["positives", f"{self.n_positive:,}"], ["negatives", f"{self.n_negative:,}"]]
+        return html_table("Rows to collect", rows, notes=[repr(self)])
 
 
 def plan_study(

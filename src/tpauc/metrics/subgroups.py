@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tpauc._notebook import html_table, limits_text
 from tpauc._validation import BoolArray, FloatArray, check_column, check_groups, check_labels_and_scores, check_number
 from tpauc.metrics.intervals import IntArray, Interval, IntervalOptions, intervals_in_regions
 from tpauc.metrics.operating_points import operating_point
@@ -71,6 +72,23 @@ class SubgroupTable:
     subgroups: list[Subgroup]
     threshold: float
     largest_gap: Gap | None
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [str(part.name), f"{part.n_positive:,}", f"{part.n_negative:,}"]
+            + [_shown(value) for value in (part.tpauc, part.tpr, part.fpr)]
+            for part in self.subgroups
+        ]
+        notes = [f"{part.name}: {part.reason}" for part in self.subgroups if part.reason]
+        if self.largest_gap is not None:
+            gap = self.largest_gap
+            notes.append(f"Largest gap: {gap.better} minus {gap.worse} = {gap.difference:.4f}, p = {gap.p_value:.3g}.")
+        header = ["subgroup", "positives", "negatives", "TPAUC", "TPR", "FPR"]
+        return html_table(f"Subgroups, alarm at score >= {self.threshold:.6g}", rows, header=header, notes=notes)
+
+
+def _shown(value: Interval | RateOfRows | None) -> str:
+    return "" if value is None else f"{value.estimate:.4f} ({limits_text(value.low, value.high)})"
 
 
 def evaluate_by(

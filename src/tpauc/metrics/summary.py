@@ -26,12 +26,13 @@ def summarise(
     region: Region,
     options: IntervalOptions,
     *,
+    weight: FloatArray | None = None,
     groups: IntArray | None = None,
 ) -> Summary:
     """Return the summary of a model for labels and scores that are checked already.
 
-    Groups, as numbers from 0 on, widen the intervals of the areas; the operating point does not depend on them.
-    OPAUC(beta) is TPAUC with ``alpha = 1``, AUC is TPAUC with ``alpha = beta = 1``.
+    Weights are above 0. Groups, as numbers from 0 on, widen the intervals of the areas; the operating point does not
+    depend on them. OPAUC(beta) is TPAUC with ``alpha = 1``, AUC is TPAUC with ``alpha = beta = 1``.
 
     Examples
     --------
@@ -44,5 +45,5 @@ def summarise(
     True
     """
     regions = region, Region(1.0, region.beta), Region(1.0, 1.0)
-    tpauc, opauc, auc = intervals_in_regions(positive, scores, regions, options, groups=groups)
-    return Summary(tpauc, opauc, auc, operating_point_in_region(positive, scores, region))
+    tpauc, opauc, auc = intervals_in_regions(positive, scores, regions, options, weight=weight, groups=groups)
+    return Summary(tpauc, opauc, auc, operating_point_in_region(positive, scores, region, weight=weight))

@@ -18,6 +18,7 @@ the plot's side. At most 2,000 points remain, and each is a point of the exact c
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,19 +27,23 @@ import numpy.typing as npt
 from tpauc._validation import BoolArray, FloatArray
 from tpauc.region import Region
 from tpauc.reporting.panels import padded
+from tpauc.reporting.ranking import score_steps
 
 MAX_POINTS = 2000
 
 _BINS = 256
 _WIDEST_SMOOTHING = 24.0  # in bins; keeps the kernel shorter than the histogram
 _BEYOND = 0.001  # share of a class, at each end, that may lie beyond the axis, so that outliers do not stretch it
+_MIDDLE = 0.05, 0.95  # quantiles of a class; the axis ends at most as far beyond them as they are apart
 _NEAREST_TO_END = (1e-15, 1e-3)  # bounds of ScoreScale.nearest; floats near 1 are 1e-16 apart
 
 
 # ------------------------------------------------------------------------------------------------------ ROC curve
 
 
-def roc_vertices(positive: BoolArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+def roc_vertices(
+    positive: BoolArray, scores: FloatArray, weight: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Return the exact vertices of the ROC curve, without points inside a straight piece.
 
     Parameters
@@ -46,6 +51,8 @@ def roc_vertices(positive: BoolArray, scores: FloatArray) -> tuple[FloatArray, F
     positive : bool array of shape (n,)
         ``True`` for the positive class; both classes must be present.
     scores : float array of shape (n,)
+    weight : float array of shape (n,), optional
+        Above 0; the rates are then shares of the weight of a class.
 
     Returns
     -------
@@ -58,15 +65,12 @@ def roc_vertices(positive: BoolArray, scores: FloatArray) -> tuple[FloatArray, F
     >>> roc_vertices(np.array([True, True, False, False]), np.array([0.9, 0.4, 0.4, 0.1]))
     (array([0. , 0. , 0.5, 1. ]), array([0. , 0.5, 1. , 1. ]))
     """
-    order = np.argsort(scores)[::-1]
-    ordered = scores[order]
-    last_of_score = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), scores.size - 1)
-    true_positives = np.cumsum(positive[order], dtype=np.int64)[last_of_score]
-    false_positives = last_of_score + 1 - true_positives
-    right, up = np.diff(false_positives, prepend=0), np.diff(true_positives, prepend=0)
+    ranked = score_steps(positive, scores, weight)
+    right, up = ranked.negatives, ranked.positives
     # Counts are whole numbers, so this cross product is exactly zero if two steps have the same direction.
     turns = right[1:] * up[:-1] != up[1:] * right[:-1]
     kept = np.append(turns, True)
+    false_positives, true_positives = np.cumsum(right), np.cumsum(up)
     fpr = np.append(0.0, false_positives[kept] / false_positives[-1])
     tpr = np.append(0.0, true_positives[kept] / true_positives[-1])
     return fpr, tpr
@@ -175,6 +179,8 @@ class ScoreDensity:
         Heights in [0, 1].
     hard_positive, hard_negative : float
         The highest score among the hard positives, the lowest among the hard negatives.
+    beyond : int
+        Number of rows whose scores lie beyond the ends of the axis.
     """
 
     scale: ScoreScale
@@ -185,13 +191,16 @@ class ScoreDensity:
     negatives: FloatArray
     hard_positive: float
     hard_negative: float
+    beyond: int = 0
 
     def share(self, score: float) -> float:
         """Return the position of a score: 0 at the low end of the axis, 1 at the high end."""
         return float((self.scale.drawn(score) - self.low) / (self.high - self.low))
 
 
-def score_density(positive: BoolArray, scores: FloatArray, region: Region) -> ScoreDensity:
+def score_density(
+    positive: BoolArray, scores: FloatArray, region: Region, weight: FloatArray | None = None
+) -> ScoreDensity:
     """Return the score densities of both classes, and the two thresholds that delimit the hard examples.
 
     Parameters
@@ -200,6 +209,8 @@ def score_density(positive: BoolArray, scores: FloatArray, region: Region) -> Sc
     scores : float array of shape (n,)
         Within +-1e300, so that their differences are finite.
     region : Region
+    weight : float array of shape (n,), optional
+        Above 0.
 
     Examples
     --------
@@ -211,12 +222,16 @@ def score_density(positive: BoolArray, scores: FloatArray, region: Region) -> Sc
     (1.0, 2.0)
     """
     scores = scores.astype(np.float64, copy=False)
-    hard_positive, hard_negative = _hard_thresholds(scores[positive], scores[~positive], region)
+    sides = positive, ~positive
+    weights = [None if weight is None else weight[side] for side in sides]
+    hard_positive, hard_negative = _hard_thresholds(scores[positive], scores[~positive], weights, region)
     scale = ScoreScale.fitting(scores)
     drawn = scale.drawn(scores)
-    classes = drawn[positive], drawn[~positive]
+    classes = [drawn[side] for side in sides]
     low, high = _axis_ends(classes, scale.drawn([hard_positive, hard_negative]))
-    positives, negatives = (_heights((values - low) / (high - low)) for values in classes)
+    positives, negatives = (
+        _heights((values - low) / (high - low), heavy) for values, heavy in zip(classes, weights, strict=True)
+    )
     return ScoreDensity(
         scale=scale,
         low=low,
@@ -226,10 +241,20 @@ def score_density(positive: BoolArray, scores: FloatArray, region: Region) -> Sc
         negatives=negatives,
         hard_positive=hard_positive,
         hard_negative=hard_negative,
+        beyond=int(np.count_nonzero((drawn < low) | (drawn > high))),
     )
 
 
-def _hard_thresholds(positives: FloatArray, negatives: FloatArray, region: Region) -> tuple[float, float]:
+def _hard_thresholds(
+    positives: FloatArray, negatives: FloatArray, weights: Sequence[FloatArray | None], region: Region
+) -> tuple[float, float]:
+    """Return the highest score among the hard positives and the lowest among the hard negatives."""
+    heavy_positives, heavy_negatives = weights
+    if heavy_positives is not None and heavy_negatives is not None:
+        return (
+            _lowest_share(positives, heavy_positives, region.alpha),
+            -_lowest_share(-negatives, heavy_negatives, region.beta),
+        )
     last_positive = region.hard_positives(positives.size) - 1
     first_negative = negatives.size - region.hard_negatives(negatives.size)
     return (
@@ -238,17 +263,36 @@ def _hard_thresholds(positives: FloatArray, negatives: FloatArray, region: Regio
     )
 
 
-def _axis_ends(classes: tuple[FloatArray, FloatArray], marks: FloatArray) -> tuple[float, float]:
-    """Return the ends of an axis that holds nearly all scores of both classes, and every mark, with some padding."""
+def _lowest_share(scores: FloatArray, weight: FloatArray, share: float) -> float:
+    """Return the highest among the lowest scores that make up this share of the weight."""
+    order = np.argsort(scores)
+    mass = np.cumsum(weight[order])
+    # A billionth less, so that rounding does not add a row that is just beyond the share.
+    last = int(np.searchsorted(mass, mass[-1] * share * (1.0 - 1e-9)))
+    return float(scores[order][min(last, scores.size - 1)])
+
+
+def _axis_ends(classes: Sequence[FloatArray], marks: FloatArray) -> tuple[float, float]:
+    """Return the ends of an axis that holds nearly all scores of both classes and the marks, with some padding.
+
+    The middle nine tenths of the two classes bound it: it ends at most their width beyond them, so that neither single
+    outliers nor marks far out squeeze the rest.
+    """
     quantiles = [np.quantile(values, [_BEYOND, 1.0 - _BEYOND]) for values in classes]
     values = np.concatenate([*quantiles, marks])
-    return padded(float(values.min()), float(values.max()))
+    low, high = float(values.min()), float(values.max())
+    middles = [np.quantile(values, _MIDDLE) for values in classes]
+    first, last = float(min(middle[0] for middle in middles)), float(max(middle[1] for middle in middles))
+    if last > first:
+        low, high = max(low, first - (last - first)), min(high, last + (last - first))
+    return padded(low, high)
 
 
-def _heights(positions: FloatArray) -> FloatArray:
+def _heights(positions: FloatArray, weight: FloatArray | None = None) -> FloatArray:
     """Return the smoothed histogram over [0, 1] of positions along the axis, with its peak at 1."""
-    inside = positions[(positions >= 0.0) & (positions <= 1.0)]
-    counts = np.bincount(np.minimum((inside * _BINS).astype(np.int64), _BINS - 1), minlength=_BINS)
+    shown = (positions >= 0.0) & (positions <= 1.0)
+    inside, heavy = positions[shown], None if weight is None else weight[shown]
+    counts = np.bincount(np.minimum((inside * _BINS).astype(np.int64), _BINS - 1), weights=heavy, minlength=_BINS)
     quarter, three_quarters = np.quantile(inside, [0.25, 0.75])
     # If half of the data have one value the quartiles are equal; the standard deviation says more then.
     spread = min(float(inside.std()), float(three_quarters - quarter) / 1.34) or float(inside.std())

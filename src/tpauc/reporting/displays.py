@@ -400,35 +400,33 @@ class ROCRegionDisplay:
                 options = {"color": lines[0].get_color(), **options}
             lines.append(plotted(ax, *shown_curve(fpr, tpr, region), options))
             areas.append(tinted(ax, fpr, tpr, region, lines[0].get_color(), n_curves=len(curves)))
-        lines[0].set_label(self._label(self.name if name is None else name))
+        missed = zoom and all(area is None for area in areas)
+        lines[0].set_label(self._label(self.name if name is None else name, missed=missed))
         self.line_, self.area_ = (lines[0], areas[0]) if single else (lines, areas)
         self.band_ = None if self.band is None else banded(ax, self.band, lines[0].get_color())
         self.chance_level_ = None
         if plot_chance_level:
             self.chance_level_ = ax.plot([0, 1], [0, 1], color=COLOURS["faint"][0], ls="--", lw=1, label="Chance")[0]
-        self._set_axes(ax, region, zoom=zoom, reached=any(area is not None for area in areas))
+        self._set_axes(ax, region, zoom=zoom)
         return self
 
-    def _label(self, name: str | None) -> str:
+    def _label(self, name: str | None, *, missed: bool) -> str:
         values = np.atleast_1d(self.tpauc)
         spread = f" \N{PLUS-MINUS SIGN} {values.std():.3f}" if values.size > 1 else ""
-        text = f"TPAUC = {values.mean():.3f}{spread}"
+        text = f"TPAUC = {values.mean():.3f}{spread}{', not in the region' if missed else ''}"
         if not name:
             return text
         # matplotlib reads dollar signs as formulas, and hides what begins with an underscore.
         shown = name.replace("$", r"\$")
         return f"{' ' if name.startswith('_') else ''}{shown} ({text})"
 
-    def _set_axes(self, ax: Axes, region: Region, *, zoom: bool, reached: bool) -> None:
+    def _set_axes(self, ax: Axes, region: Region, *, zoom: bool) -> None:
         of_class = "" if self.pos_label is None else f" (positive label: {self.pos_label})".replace("$", r"\$")
         ax.set(xlabel=f"False positive rate{of_class}", ylabel=f"True positive rate{of_class}")
-        if not zoom:
-            ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
-        else:
+        if zoom:
             ax.set(xlim=(0.0, region.beta), ylim=(1.0 - region.alpha, 1.0))
-            if not reached:
-                middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
-                ax.text(0.5, 0.5, "The curve does not reach the region", **middle)
+        else:
+            ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
         ax.legend(loc="lower right")
 
 

@@ -6,12 +6,13 @@ Their input, the scores of named models and the histories of trainings, is check
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray, check_labels_and_scores, check_number, check_text
+from tpauc.metrics.bands import ROCBand
 from tpauc.metrics.operating_points import OperatingPoint
 from tpauc.region import Region
 from tpauc.reporting.curves import ScoreDensity, roc_vertices, score_density, thinned, within_region
@@ -23,6 +24,12 @@ _Curves = Mapping[str, tuple[FloatArray, FloatArray]]
 _DIAGONAL = np.array([0.0, 1.0])
 _CHANCE = Look("faint", dash=(3, 3))
 _OPERATING_RULE, _POSITIVE_RULE, _NEGATIVE_RULE = (), (2.0, 2.5), (7.0, 3.0)
+_TINT, _BAND = 0.32, 0.16  # opacity of the area inside the region, and of confidence bands
+_AROUND = 1.15  # how much larger the enlarged corner is than what is nearest to the region
+_AROUND_THE_REGION = (
+    "Around the region",
+    "No curve reaches the region. The plot shows where the curves are closest to it.",
+)
 _CURVE_HEIGHT = 0.46  # share of a score panel, in which positives rise and negatives hang from the middle
 _MEASURES = ("loss", "tpauc", "opauc", "auc", "risk")
 _COUNTERS = ("epoch", "step")  # keys of a history that are times, not measures
@@ -30,52 +37,92 @@ _LARGEST_DRAWN = 1e300
 
 
 def roc_panels(
-    positive: BoolArray, scores: Mapping[str, FloatArray], points: Mapping[str, OperatingPoint], region: Region
+    positive: BoolArray,
+    scores: Mapping[str, FloatArray],
+    points: Mapping[str, OperatingPoint],
+    region: Region,
+    *,
+    weight: FloatArray | None = None,
+    bands: Mapping[str, ROCBand] | None = None,
+    focus: str | None = None,
 ) -> list[Panel]:
-    """Return the whole ROC plot with the region shaded, and the region alone, both with the operating points."""
-    curves = {name: roc_vertices(positive, values) for name, values in scores.items()}
-    return [_whole_panel(curves, points, region), _corner_panel(curves, points, region)]
+    """Return the whole ROC plot with the region, and the region alone, both with the operating points.
+
+    The area under the curve of the model ``focus`` inside the region is tinted, by default under that of the only
+    model, and its band is drawn.
+    """
+    curves = {name: roc_vertices(positive, values, weight) for name, values in scores.items()}
+    focus = next(iter(scores)) if len(scores) == 1 else focus
+    window = roc_window(curves.values(), region)
+    texts, corner = "; ".join(_point_text(name, points[name]) for name in curves), _corner_text(region)
+    whole = "Whole curve", f"ROC curves and the region ({corner}). Operating points: {texts}."
+    inside = "Inside the region", f"The same curves, enlarged to the region ({corner})."
+    panels = []
+    for seen, titles in (
+        (Region(1.0, 1.0), whole),
+        (window, inside if window == region else _AROUND_THE_REGION),
+    ):
+        panel = _roc_panel(curves, points, region, focus, seen, titles)
+        if bands and focus is not None and focus in bands:
+            panel.areas.append(_band(bands[focus], look_of(list(scores).index(focus)), seen))
+        panels.append(panel)
+    return panels
 
 
-def _whole_panel(curves: _Curves, points: Mapping[str, OperatingPoint], region: Region) -> Panel:
-    texts = "; ".join(_point_text(name, points[name]) for name in curves)
+def roc_window(curves: Iterable[tuple[FloatArray, FloatArray]], region: Region) -> Region:
+    """Return the corner to enlarge: the region, or a larger one that the curves reach if none of them reaches it."""
+    curves = list(curves)
+    inside = [within_region(*curve, region) for curve in curves]
+    if any(_area(x, y) > 0.0 for x, y in inside):
+        return region
+    highest = max(float(np.interp(region.beta, fpr, tpr)) for fpr, tpr in curves)
+    first = min(float(np.interp(1.0 - region.alpha, tpr, fpr)) for fpr, tpr in curves)
+    return Region(min(1.0, _AROUND * max(region.alpha, 1.0 - highest)), min(1.0, _AROUND * max(region.beta, first)))
+
+
+def _area(x: FloatArray, y: FloatArray) -> float:
+    return float(np.sum(np.diff(x) * (y[1:] + y[:-1]))) / 2.0
+
+
+def _roc_panel(
+    curves: _Curves,
+    points: Mapping[str, OperatingPoint],
+    region: Region,
+    focus: str | None,
+    window: Region,
+    titles: tuple[str, str],
+) -> Panel:
+    """Return the curves in a corner of the ROC plot; ``titles`` are the title and the description."""
+    x_axis = Axis("false positive rate", 0.0, window.beta)
+    y_axis = Axis("true positive rate", 1.0 - window.alpha, 1.0)
     panel = Panel(
-        title="Whole curve",
-        description=f"ROC curves with the region ({_corner_text(region)}) shaded. Operating points: {texts}.",
-        x_axis=Axis("false positive rate", 0.0, 1.0),
-        y_axis=Axis("true positive rate", 0.0, 1.0),
-        region=(region.beta, region.alpha),
-        lines=[Line(_DIAGONAL, _DIAGONAL, _CHANCE, width=1.0)],
-    )
-    for number, (name, (fpr, tpr)) in enumerate(curves.items()):
-        look, point = look_of(number), points[name]
-        panel.lines.append(Line(*thinned(fpr, tpr), look, name))
-        panel.marks.append(Mark(point.fpr, point.tpr, look, bool(point.feasible), _point_text(name, point)))
-    return panel
-
-
-def _corner_panel(curves: _Curves, points: Mapping[str, OperatingPoint], region: Region) -> Panel:
-    inside = {name: thinned(*within_region(*curve, region)) for name, curve in curves.items()}
-    x_axis = Axis("false positive rate", 0.0, region.beta)
-    y_axis = Axis("true positive rate", 1.0 - region.alpha, 1.0)
-    panel = Panel(
-        title="Inside the region",
-        description=f"The same curves, enlarged to the region ({_corner_text(region)}).",
+        title=titles[0],
+        description=titles[1],
         x_axis=x_axis,
         y_axis=y_axis,
-        region=(1.0, 1.0),
-        lines=[Line(*within_region(_DIAGONAL, _DIAGONAL, region), _CHANCE, width=1.0)],
-        message="" if any(x.size for x, _ in inside.values()) else "No curve reaches the region",
+        region=(region.beta / window.beta, region.alpha / window.alpha),
+        lines=[Line(*within_region(_DIAGONAL, _DIAGONAL, window), _CHANCE, width=1.0)],
     )
-    for number, (name, (x, y)) in enumerate(inside.items()):
+    for number, (name, curve) in enumerate(curves.items()):
         look, point = look_of(number), points[name]
-        panel.lines.append(Line(x, y, look, name))
-        if len(curves) == 1:  # several filled areas would cover each other
-            panel.areas.append(Area(x, y, 0.0, look.colour, opacity=0.14))
-        if point.feasible:
-            position = x_axis.share(point.fpr), y_axis.share(point.tpr)
-            panel.marks.append(Mark(*position, look, filled=True, text=_point_text(name, point)))
+        panel.lines.append(Line(*thinned(*within_region(*curve, window)), look, name))
+        place = x_axis.share(point.fpr), y_axis.share(point.tpr)
+        if place[0] <= 1.0 and place[1] >= 0.0:
+            panel.marks.append(Mark(*place, look, bool(point.feasible), _point_text(name, point)))
+        if name == focus:
+            x, y = thinned(*within_region(*curve, region))
+            width, height = panel.region or (1.0, 1.0)
+            panel.areas.append(Area(x * width, 1.0 - height + y * height, 1.0 - height, "region", _TINT, "inside"))
     return panel
+
+
+def _band(band: ROCBand, look: Look, window: Region) -> Area:
+    """Return the confidence band of a curve inside a corner."""
+    lowest = 1.0 - window.alpha
+    grid = np.append(band.fpr[band.fpr < window.beta], window.beta)
+    low, high = (np.interp(grid, band.fpr, values) for values in (band.low, band.high))
+    shares = [np.clip((values - lowest) / window.alpha, 0.0, 1.0) for values in (high, low)]
+    return Area(grid / window.beta, shares[0], shares[1], look.colour, _BAND, "band")
 
 
 def _corner_text(region: Region) -> str:
@@ -94,12 +141,19 @@ def _point_text(name: str, point: OperatingPoint) -> str:
 # ---------------------------------------------------------------------------------------------------------- scores
 
 
-def score_panel(name: str, positive: BoolArray, scores: FloatArray, point: OperatingPoint, region: Region) -> Panel:
+def score_panel(
+    name: str,
+    positive: BoolArray,
+    scores: FloatArray,
+    point: OperatingPoint,
+    region: Region,
+    weight: FloatArray | None = None,
+) -> Panel:
     """Return the score densities of one model: positives rise from the middle, negatives hang from it.
 
     The hard examples are filled darker, up to the two thresholds that delimit them.
     """
-    density = score_density(positive, scores, region)
+    density = score_density(positive, scores, region, weight)
     label = "score (logit scale)" if density.scale.nearest is not None else "score"
     panel = Panel(
         title=name,
@@ -108,19 +162,25 @@ def score_panel(name: str, positive: BoolArray, scores: FloatArray, point: Opera
             f"negatives at least {score_text(density.hard_negative)}, the operating threshold is "
             f"{score_text(point.threshold)}."
         ),
-        x_axis=Axis(label, density.low, density.high, logit=density.scale.nearest is not None),
+        x_axis=Axis(
+            label if not density.beyond else f"{label}; {density.beyond:,} beyond the axis",
+            density.low,
+            density.high,
+            logit=density.scale.nearest is not None,
+        ),
         bands=[("positives", "positive"), ("negatives", "negative")],
     )
     _add_class(panel, density, density.positives, "positive", up=True)
     _add_class(panel, density, density.negatives, "negative", up=False)
-    for score, dash, text in (
-        (point.threshold, _OPERATING_RULE, "operating threshold"),
-        (density.hard_positive, _POSITIVE_RULE, "hard positives score at most"),
-        (density.hard_negative, _NEGATIVE_RULE, "hard negatives score at least"),
+    for score, dash, text, kind in (
+        (point.threshold, _OPERATING_RULE, "operating threshold", "operating"),
+        (density.hard_positive, _POSITIVE_RULE, "hard positives score at most", "of-region"),
+        (density.hard_negative, _NEGATIVE_RULE, "hard negatives score at least", "of-region"),
     ):
-        position = density.share(score) if np.isfinite(score) else -1.0
-        if 0.0 <= position <= 1.0:
-            panel.rules.append(Rule(position, dash, text, score_text(score)))
+        if np.isfinite(score):
+            place = density.share(score)
+            beyond = "" if 0.0 <= place <= 1.0 else " (beyond the axis)"
+            panel.rules.append(Rule(min(max(place, 0.0), 1.0), dash, text, score_text(score) + beyond, kind))
     return panel
 
 
@@ -136,13 +196,13 @@ def rule_legend() -> list[tuple[str, Look]]:
 def _add_class(panel: Panel, density: ScoreDensity, heights: FloatArray, colour: str, *, up: bool) -> None:
     x = density.position
     y = 0.5 + (_CURVE_HEIGHT if up else -_CURVE_HEIGHT) * heights
-    border = density.share(density.hard_positive if up else density.hard_negative)
+    border = min(max(density.share(density.hard_positive if up else density.hard_negative), 0.0), 1.0)
     hard = x < border if up else x > border
     at_border = np.interp(border, x, y)
     hard_x = np.append(x[hard], border) if up else np.append(border, x[hard])
     hard_y = np.append(y[hard], at_border) if up else np.append(at_border, y[hard])
     panel.areas.append(Area(x, y, 0.5, colour, opacity=0.16))
-    panel.areas.append(Area(hard_x, hard_y, 0.5, colour, opacity=0.55))
+    panel.areas.append(Area(hard_x, hard_y, 0.5, colour, opacity=0.55, kind="of-region"))
     panel.lines.append(Line(x, y, Look(colour), width=1.5))
 
 
@@ -170,9 +230,10 @@ def _training_panel(key: str, runs: Mapping[str, tuple[FloatArray, FloatArray]],
     first, last = float(epochs.min()), float(epochs.max())
     ends = (first, last) if last > first else padded(first, last)
     x_axis = Axis("epoch", *ends, whole=True)
-    y_axis = Axis("", *padded(float(values.min()), float(values.max())))
+    title = title[:1].upper() + title[1:]
+    y_axis = Axis(title, *padded(float(values.min()), float(values.max())))
     panel = Panel(
-        title=title[:1].upper() + title[1:],
+        title=title,
         description=f"{title} by epoch for {', '.join(runs)}.",
         x_axis=x_axis,
         y_axis=y_axis,

@@ -1,38 +1,28 @@
 """The report: one HTML file that needs nothing else, and its plots as PNG files. Needs ``tpauc[report]``.
 
-The page has no scripts and loads nothing. Equal input and equal seeds give equal bytes. The layout is in
-``templates/report.html.jinja``; the template engine escapes all names and titles.
+The page loads nothing and can be read without scripts. Its script, ``templates/report.js``, lets readers move the
+region and the threshold. Equal input, seeds and dates give equal bytes.
 """
 
 from __future__ import annotations
 
+import datetime
 import os
+import platform
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from tpauc import __version__
 from tpauc._files import write_together
-from tpauc._validation import (
-    BoolArray,
-    FloatArray,
-    check_choice,
-    check_flag,
-    check_groups,
-    check_path,
-    check_text,
-    import_extra,
-)
-from tpauc.metrics.comparison import Comparison, compare_in_region
-from tpauc.metrics.intervals import METHODS, IntervalOptions
+from tpauc._validation import FloatArray, brief, check_choice, check_flag, check_path, check_text, import_extra
+from tpauc.metrics.intervals import METHODS, IntervalOptions, check_rows
 from tpauc.metrics.operating_points import OperatingPoint
-from tpauc.metrics.summary import Summary, summarise
 from tpauc.region import Region
+from tpauc.reporting.embedding import embedded
 from tpauc.reporting.figures import (
     History,
     check_history,
@@ -40,34 +30,15 @@ from tpauc.reporting.figures import (
     roc_panels,
     rule_legend,
     score_panel,
-    score_text,
     training_panels,
 )
-from tpauc.reporting.panels import COLOURS, Area, Look, look_of
+from tpauc.reporting.findings import Rows, bands, how_made, measured, standings
+from tpauc.reporting.panels import look_of
 from tpauc.reporting.plots import draw, png_bytes
+from tpauc.reporting.rendering import rendered
+from tpauc.reporting.wording import alike, headline, stakeholder_title
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-_SHAPES = {
-    "circle": "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z",
-    "square": "M-4 -4h8v8h-8z",
-    "diamond": "M0 -5.5L5.5 0L0 5.5L-5.5 0z",
-    "triangle": "M0 -5.5L5 4H-5z",
-}
-_LARGE_SAMPLE = "large-sample (DeLong)"
 _PNG_COLUMNS = {"roc": 2, "scores": 2, "training": 3}
-
-
-@dataclass(frozen=True)
-class ModelResult:
-    """The numbers of one model in the tables."""
-
-    name: str
-    look: Look
-    areas: Summary
-    point: OperatingPoint
-    versus_first: Comparison | None
 
 
 def report(
@@ -77,18 +48,24 @@ def report(
     alpha: float,
     beta: float,
     out: str | os.PathLike[str],
-    title: str = "TPAUC report",
+    title: str | None = None,
     history: History | Mapping[str, History] | None = None,
     operating_points: Mapping[str, OperatingPoint] | None = None,
     groups: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
     confidence: float = 0.95,
     n_resamples: int = 2000,
     random_state: int | np.random.Generator | None = 0,
     intervals: str = "auto",
     pngs: bool = True,
     overwrite: bool = True,
+    date: datetime.date | str | None = None,
+    command: str | None = None,
 ) -> Path:
     """Write a self-contained HTML report on one or several models, and its plots as PNG files.
+
+    Readers can move the region and the threshold in the page: areas, ranking, rates and their exact intervals follow,
+    computed from the counts that the page holds. The address of the page keeps what they chose.
 
     Parameters
     ----------
@@ -100,14 +77,18 @@ def report(
         The region, as in :func:`tpauc.tpauc_score`.
     out : str or path
         The HTML file to write; its name ends in ``.html``. A missing folder is made.
-    title : str, default="TPAUC report"
+    title : str, optional
+        By default one that says how many models there are and what the region asks of them.
     history : list of mappings, or mapping of str to such lists, optional
         The course of training, as in :func:`tpauc.plot_training`. A run with the name of a model has the same colour.
     operating_points : mapping of str to OperatingPoint, optional
-        The threshold of a model with its rates on these rows, as :func:`tpauc.evaluate_threshold` returns it. For
-        another model the threshold is picked on these rows, and the page says so, as that flatters it.
+        The threshold of a model with its rates on these rows, as :func:`tpauc.evaluate_threshold` returns it. It comes
+        first, with its guarantee if it has one. For another model the threshold is picked on these rows, and the page
+        says so, as that flatters it.
     groups : array-like of shape (n,), optional
         The patient, card or site of each row, as in :func:`tpauc.tpauc_interval`.
+    sample_weight : array-like of shape (n,), optional
+        Non-negative weights, as in :func:`tpauc.tpauc_interval`. Whole numbers stand for repeated rows.
     confidence, n_resamples, random_state
         As in :func:`tpauc.tpauc_interval`.
     intervals : {"auto", "bootstrap", "delong"}, default="auto"
@@ -117,11 +98,22 @@ def report(
     overwrite : bool, default=True
         Whether files of these names may be replaced; if not they are an error, also if they appear while the report is
         made.
+    date : datetime.date or str, optional
+        The date at the end of the page, as a date or as "2026-01-31". By default today, in UTC, or the time in the
+        environment variable ``SOURCE_DATE_EPOCH`` if it is set.
+    command : str, optional
+        The command that made the report, at the end of the page; by default this call.
 
     Returns
     -------
     pathlib.Path
         The HTML file. Files appear when all of them are complete; an error leaves existing files as they were.
+
+    Notes
+    -----
+    The page holds each ranking in counts, so areas in other regions are exact too, up to about 300,000 changes between
+    the classes along all curves together. Of longer curves the area in the report's own region stays exact; for other
+    regions the page shows the bound of its error. It stays below 3 MB (`benchmarks/report_size.py`).
 
     Examples
     --------
@@ -137,43 +129,73 @@ def report(
     region = Region(alpha, beta)
     method = check_choice(intervals, "intervals", METHODS)
     options = IntervalOptions(confidence, method, n_resamples, random_state)
-    positive, checked = check_named_scores(y_true, scores)
-    given = _check_points(operating_points, checked)
-    codes = None if groups is None else check_groups(groups, positive)
-    check_text(title, "title")
+    rows = _checked_rows(y_true, scores, sample_weight, groups)
+    given = _check_points(operating_points, rows.scores)
+    title = stakeholder_title(list(rows.scores), region) if title is None else check_text(title, "title")
     check_flag(pngs, "pngs")
     check_flag(overwrite, "overwrite")
-    confidence = options.confidence
-    only_run = next(iter(checked)) if len(checked) == 1 else "run"
+    made_on = _check_date(date)
+    made_by = _call_text(region, options) if command is None else check_text(command, "command")
+    only_run = next(iter(rows.scores)) if len(rows.scores) == 1 else "run"
     runs = {} if history is None else check_history(history, only_run=only_run)
     page = check_page_path(out)
     for module in ("jinja2", "matplotlib") if pngs else ("jinja2",):
         import_extra(module, "report")
-    models = _measured(positive, checked, region, options, given, codes)
+    models = measured(rows, region, options, given)
+    best = max(models, key=lambda model: model.areas.tpauc.estimate)
+    # A threshold that was given is in use, so it is stated even if another model is better.
+    shown = next((model for model in models if model.given), best)
     points = {model.name: model.point for model in models}
+    curve_bands = bands(rows, region, options.confidence)
     # A run with the name of a model looks like the model, other runs come after the models.
-    looks = {name: look_of(number) for number, name in enumerate(dict.fromkeys([*checked, *runs]))}
+    looks = {name: look_of(number) for number, name in enumerate(dict.fromkeys([*rows.scores, *runs]))}
     panels = {
-        "roc": roc_panels(positive, checked, points, region),
-        "scores": [score_panel(name, positive, values, points[name], region) for name, values in checked.items()],
+        "roc": roc_panels(
+            rows.positive, rows.scores, points, region, weight=rows.weight, bands=curve_bands, focus=shown.name
+        ),
+        "scores": [
+            score_panel(name, rows.positive, values, points[name], region, rows.weight)
+            for name, values in rows.scores.items()
+        ],
         "training": training_panels(runs, looks),
     }
     legends = {
-        "roc": [(name, looks[name]) for name in checked],
+        "roc": [(name, looks[name]) for name in rows.scores],
         "scores": rule_legend(),
         "training": [(name, looks[name]) for name in runs],
     }
-    n_positive = int(np.count_nonzero(positive))
-    html = _rendered(
-        models,
-        region,
-        (n_positive, positive.size - n_positive),
-        given,
-        how_made=_how_made(models, n_resamples),
-        level=f"{100 * confidence:g}%",
+    level = f"{100 * options.confidence:g}%"
+    html = rendered(
         title=title,
+        sentences=headline(standings(models, rows, region, options), alike(rows.scores), region, level),
+        models=models,
+        best=best,
+        shown=shown,
+        region=region,
+        rows=rows,
+        level=level,
+        how_made=how_made(models, options.n_resamples),
+        # The bars of all differences share one scale; without differences any scale will do.
+        widest=max(
+            (max(abs(model.versus_first.low), abs(model.versus_first.high)) for model in models if model.versus_first),
+            default=0.0,
+        )
+        or 1.0,
         panels=panels,
         legends=legends,
+        data=embedded(
+            rows,
+            models,
+            region,
+            bands=curve_bands,
+            score_panels=panels["scores"],
+            focus=shown.name,
+            confidence=options.confidence,
+        ),
+        made_on=made_on,
+        made_by=made_by,
+        seed=_seed_text(random_state),
+        versions=_versions(),
     )
     files: dict[Path, bytes] = {}
     for kind, drawn in panels.items() if pngs else ():
@@ -185,6 +207,65 @@ def report(
         raise FileExistsError(f"{taken} exists, and overwrite=False; the report is not written")
     write_together(files, what="the report")
     return page
+
+
+# ------------------------------------------------------------------------------------------------------------- origin
+
+
+def _call_text(region: Region, options: IntervalOptions) -> str:
+    """Return the call that makes such a report, without its data."""
+    corner, how = f"alpha={region.alpha}, beta={region.beta}", f"intervals={options.method!r}"
+    level = f"confidence={options.confidence}, n_resamples={options.n_resamples}"
+    return f"tpauc.report(y_true, scores, {corner}, {level}, {how})"
+
+
+def _seed_text(random_state: int | np.random.Generator | None) -> str:
+    if isinstance(random_state, np.random.Generator):
+        return "a generator of the caller"
+    return "none" if random_state is None else str(random_state)
+
+
+def _versions() -> list[tuple[str, str]]:
+    import scipy
+
+    numpy, scipy_version = np.__version__, str(scipy.__version__)
+    return [("tpauc", __version__), ("Python", platform.python_version()), ("NumPy", numpy), ("SciPy", scipy_version)]
+
+
+# ------------------------------------------------------------------------------------------------------------- checks
+
+
+def _checked_rows(
+    y_true: npt.ArrayLike,
+    scores: Mapping[str, npt.ArrayLike],
+    sample_weight: npt.ArrayLike | None,
+    groups: npt.ArrayLike | None,
+) -> Rows:
+    """Return what a user gave without rows of weight 0."""
+    positive, checked = check_named_scores(y_true, scores)
+    found = check_rows(positive, checked, sample_weight, groups, None)
+    return Rows(found.positive, dict(zip(checked, found.scores, strict=True)), found.weight, found.groups)
+
+
+def _check_date(date: datetime.date | str | None) -> str:
+    """Return the date of the report as text."""
+    if date is None:
+        epoch = os.environ.get("SOURCE_DATE_EPOCH")
+        if epoch is None:
+            return datetime.datetime.now(datetime.UTC).date().isoformat()
+        try:
+            return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC).date().isoformat()
+        except (ValueError, OverflowError, OSError) as error:
+            raise ValueError(f"SOURCE_DATE_EPOCH must be a number of seconds since 1970, got {epoch!r}") from error
+    # pandas' missing date is a date as well.
+    if isinstance(date, datetime.date) and date == date:
+        return f"{date.year:04}-{date.month:02}-{date.day:02}"
+    if not isinstance(date, str):
+        raise TypeError(f"date must be a date or a text such as '2026-01-31', got {brief(date)}")
+    try:
+        return datetime.date.fromisoformat(date).isoformat()
+    except ValueError as error:
+        raise ValueError(f"date must be a date or a text such as '2026-01-31', got {brief(date)}") from error
 
 
 def _check_points(
@@ -206,26 +287,6 @@ def _check_points(
     return points
 
 
-def _measured(
-    positive: BoolArray,
-    scores: Mapping[str, FloatArray],
-    region: Region,
-    options: IntervalOptions,
-    points: Mapping[str, OperatingPoint],
-    groups: npt.NDArray[np.intp] | None,
-) -> list[ModelResult]:
-    """Return the numbers in the tables of every model."""
-    first = next(iter(scores))
-    results = []
-    for number, (name, values) in enumerate(scores.items()):
-        areas = summarise(positive, values, region, options, groups=groups)
-        versus = None
-        if name != first:
-            versus = compare_in_region(positive, values, scores[first], region, options, groups=groups)
-        results.append(ModelResult(name, look_of(number), areas, points.get(name, areas.point), versus))
-    return results
-
-
 def check_page_path(out: str | os.PathLike[str]) -> Path:
     """Return the path of an HTML file that can be written; neither the file nor its folder is made yet."""
     path = Path(check_path(out, "out"))
@@ -242,91 +303,3 @@ def check_page_path(out: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise type(error)(error.errno, f"out: the folder {existing} is not writable: {error.strerror}") from error
     return path
-
-
-# ----------------------------------------------------------------------------------------------------------------- HTML
-
-
-def _rendered(
-    models: Sequence[ModelResult], region: Region, counts: tuple[int, int], given: Collection[str], **shown: object
-) -> str:
-    """Return the page as HTML; ``counts`` are the positives and negatives, ``given`` the models with a threshold."""
-    compared = [model.versus_first for model in models if model.versus_first is not None]
-    best = max(models, key=lambda model: model.areas.tpauc.estimate)
-    return (
-        _environment()
-        .get_template("report.html.jinja")
-        .render(
-            shown,
-            models=models,
-            best=best,
-            # A threshold that was given is in use, so it is stated even if another model is better.
-            shown=models[0] if models[0].name in given else best,
-            region=region,
-            n_positive=counts[0],
-            n_negative=counts[1],
-            hard_positives=region.hard_positives(counts[0]),
-            hard_negatives=region.hard_negatives(counts[1]),
-            # The bars of all differences share one scale; without differences any scale will do.
-            widest=max((abs(end) for versus in compared for end in (versus.low, versus.high)), default=0.0) or 1.0,
-            picked_here=any(model.point.picked_here for model in models),
-            version=__version__,
-        )
-    )
-
-
-def _how_made(models: Sequence[ModelResult], n_resamples: int) -> str:
-    """Return the text that says how the intervals were made."""
-    methods = {
-        area: {model.name: getattr(model.areas, area.lower()).method for model in models}
-        for area in ("TPAUC", "OPAUC", "AUC")
-    }
-    compared = {model.name: model.versus_first.method for model in models if model.versus_first is not None}
-    methods |= {"differences": compared} if compared else {}
-    large = {area: [name for name, method in made.items() if method == "delong"] for area, made in methods.items()}
-    if all(len(large[area]) == len(made) for area, made in methods.items()):
-        return _LARGE_SAMPLE
-    listed = [
-        area if len(names) == len(methods[area]) else f"{area} of {' and '.join(names)}"
-        for area, names in large.items()
-        if names
-    ]
-    resamples = f"{n_resamples:,} resamples"
-    return f"{resamples}; {_LARGE_SAMPLE} for {', '.join(listed)}" if listed else resamples
-
-
-def _environment() -> Environment:
-    jinja2 = import_extra("jinja2", "report")
-    environment: Environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tpauc.reporting"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {"colours": COLOURS, "shapes": _SHAPES}
-    environment.filters |= {
-        "four": lambda value: f"{value:.4f}",
-        "signed": lambda value: f"{value:+.4f}".replace("-", "\N{MINUS SIGN}"),
-        "short": lambda value: f"{value:.4g}",
-        "score": score_text,
-        "rate": lambda value: f"{100 * value:.1f}%",
-        "count": lambda value: f"{value:,}",
-        "p_value": lambda value: "< 0.001" if value < 0.001 else f"{value:.3f}",
-        "percent": lambda share: f"{round(100 * share, 3):g}%",
-        "line_path": lambda line: _line_path(line.x, line.y),
-        "area_path": _area_path,
-    }
-    return environment
-
-
-def _line_path(x: FloatArray, y: FloatArray) -> str:
-    """Return SVG path data in a square of 1000 x 1000, with heights measured from the top."""
-    points = zip((1000.0 * x).round(2).tolist(), (1000.0 * (1.0 - y)).round(2).tolist(), strict=True)
-    return "M" + "L".join(f"{across:g} {down:g}" for across, down in points)
-
-
-def _area_path(area: Area) -> str:
-    base = np.full(2, area.base)
-    ends = np.array([area.x[-1], area.x[0]])
-    return _line_path(np.append(area.x, ends), np.append(area.y, base)) + "Z"

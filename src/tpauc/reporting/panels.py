@@ -75,13 +75,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Area:
-    """The area between a line and the height ``base``."""
+    """The area between a line and the height ``base``, or another line over the same ``x``."""
 
     x: FloatArray
     y: FloatArray
-    base: float
+    base: float | FloatArray
     colour: str
     opacity: float
+    kind: str = ""  # a word for those who style it
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ class Rule:
     dash: tuple[float, ...]
     text: str
     value: str
+    kind: str = ""
 
 
 @dataclass(frozen=True)

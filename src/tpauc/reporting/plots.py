@@ -74,7 +74,7 @@ def plot_roc(
 
     Examples
     --------
-    >>> figure = plot_roc([1, 1, 0, 0], {"model": [0.9, 0.4, 0.5, 0.1]}, alpha=0.5, beta=0.5)
+    >>> figure = plot_roc([1, 1, 0, 0], {"model": [0.9, 0.6, 0.5, 0.1]}, alpha=0.5, beta=0.5)
     >>> [axes.get_title(loc="left") for axes in figure.axes]
     ['Whole curve', 'Inside the region']
     """

@@ -1,0 +1,89 @@
+"""Titles and headlines: true whatever the numbers are."""
+
+import numpy as np
+import pytest
+
+from tpauc.metrics.comparison import Comparison
+from tpauc.metrics.operating_points import operating_point
+from tpauc.region import Region
+from tpauc.reporting.wording import Standing, alike, headline, promise, stakeholder_title
+
+REGION = Region(0.1, 0.05)
+NBSP = "\N{NO-BREAK SPACE}"
+
+
+def standing(name, tpauc, lead=None, caught=0.5, alarms=0.4):
+    compared = None if lead is None else Comparison(*lead, 0.5, "bootstrap")
+    return Standing(name, tpauc, tpauc - 0.1, tpauc + 0.1, caught, alarms, compared)
+
+
+def said(models, twins=()):
+    return " ".join(headline(models, twins, REGION, "95%")).replace(NBSP, " ")
+
+
+def test_titles_say_what_is_asked():
+    wanted = f"at least 90{NBSP}% caught, at most 5{NBSP}% false alarms"
+    assert stakeholder_title(["a", "b"], REGION) == f"2 models: {wanted}"
+    assert stakeholder_title(["a"], REGION) == f"a: {wanted}"
+    assert stakeholder_title(["a"], REGION, "fraud") == f"Catching fraud: a, {wanted}"
+
+
+def test_one_model_has_no_rivals():
+    assert said([standing("a", 0.6)]) == "a reaches a TPAUC of 0.6000 (95% interval 0.5000 to 0.7000)."
+
+
+def test_a_winner_is_ahead_of_all_others_beyond_chance():
+    text = said([standing("a", 0.6), standing("b", 0.4, (0.2, 0.1, 0.3)), standing("c", 0.3, (0.3, 0.1, 0.4))])
+    assert text.startswith("a has the highest TPAUC, 0.6000")
+    assert text.endswith("The 95% interval of its lead over b and c excludes 0.")
+
+
+@pytest.mark.parametrize("low", [-0.1, 0.0])
+def test_no_winner_is_declared_where_the_interval_contains_0(low):
+    text = said([standing("a", 0.6), standing("b", 0.55, (0.05, low, 0.3)), standing("c", 0.3, (0.3, 0.1, 0.4))])
+    assert text.startswith("No clear winner. a has the highest TPAUC")
+    assert "of the lead over b (+0.0500" in text
+    assert "contains 0." in text
+    assert " c " not in text
+
+
+def test_a_tpauc_of_0_is_explained_by_what_the_curve_misses():
+    text = said([standing("a", 0.0, caught=0.62, alarms=0.3), standing("b", 0.0, caught=0.5, alarms=0.2)])
+    assert text == (
+        "No model reaches the region: TPAUC is 0. With at most 5 % false alarms a, the closest, catches 62.0% of the "
+        "positives, not 90 %; to catch 90 % it raises false alarms on 30.0% of the negatives, not 5 %."
+    )
+    assert said([standing("a", 0.0)]).startswith("a does not reach the region: TPAUC is 0.")
+
+
+def test_identical_models_are_named_as_such():
+    text = said([standing("a", 0.6), standing("b", 0.6, (0, 0, 0)), standing("c", 0.3, (0.3, 0.1, 0.4))], [["a", "b"]])
+    assert text.startswith("a and b have the highest TPAUC")
+    assert "a and b rank all rows alike" in text
+    assert "a and b rank all rows alike" in said([standing("a", 0.0), standing("b", 0.0)], [["a", "b"]])
+    everyone = said([standing("a", 0.6), standing("b", 0.6, (0, 0, 0))], [["a", "b"]])
+    assert everyone == "a and b rank all rows alike: TPAUC 0.6000 (95% interval 0.5000 to 0.7000)."
+
+
+def test_alike_is_about_order_and_ties():
+    s = np.array([0.3, 0.1, 0.2, 0.2])
+    assert alike({"a": s, "b": s * 2, "c": np.exp(s), "d": -s}) == [["a", "b", "c"]]
+    assert alike({"a": s, "b": np.array([0.3, 0.1, 0.2, 0.25])}) == []
+    assert alike({"a": np.array([0.3, 0.1, 0.2, 0.25]), "b": s}) == []
+
+
+def test_promises_name_the_rate_that_is_kept():
+    rng = np.random.default_rng(0)
+    y = rng.random(2000) < 0.5
+    s = rng.normal(size=2000) + 2 * y
+    region = {"alpha": 0.2, "beta": 0.1}
+    shown = Region(**region)
+    texts = [
+        promise(operating_point(y, s, **region, rule=rule, guarantee=guarantee), shown)
+        for rule, guarantee in (("max_tpr", 0.95), ("min_fpr", 0.9), ("max_tpr", None))
+    ]
+    assert texts == [
+        f"FPR \N{LESS-THAN OR EQUAL TO} 10{NBSP}% on new rows with probability 95{NBSP}%",
+        f"TPR \N{GREATER-THAN OR EQUAL TO} 80{NBSP}% on new rows with probability 90{NBSP}%",
+        None,
+    ]
