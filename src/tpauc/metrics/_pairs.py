@@ -102,7 +102,7 @@ def _relative(weights: FloatArray) -> FloatArray:
 
     The power of two comes first, since NumPy before 2.0 may report an overflow when it divides subnormal numbers.
     """
-    scaled = np.ldexp(weights, -np.frexp(weights.max())[1])
+    scaled: FloatArray = np.ldexp(weights, -np.frexp(weights.max())[1])
     return scaled / scaled.max()
 
 
