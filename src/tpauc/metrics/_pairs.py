@@ -102,8 +102,9 @@ def _relative(weights: FloatArray) -> FloatArray:
 
     The power of two comes first, since NumPy before 2.0 may report an overflow when it divides subnormal numbers.
     """
-    scaled: FloatArray = np.ldexp(weights, -np.frexp(weights.max())[1])
-    return scaled / scaled.max()
+    scaled = np.ldexp(weights, -np.frexp(weights.max())[1])
+    relative: FloatArray = scaled / scaled.max()
+    return relative
 
 
 class WeightedClasses(NamedTuple):
