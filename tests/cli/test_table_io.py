@@ -326,6 +326,17 @@ def test_a_row_of_more_than_a_mebibyte(tmp_path):
     assert read_table(path, ["y"]).to_pydict() == {"y": [1, 0]}
 
 
+@pytest.mark.parametrize(("version", "threads"), [("16.0.0", False), ("23.0.1", False), ("24.0.0", True)])
+def test_one_thread_reads_where_an_error_may_end_in_a_deadlock(tmp_path, monkeypatch, version, threads):
+    asked, options = [], csv.ReadOptions
+    monkeypatch.setattr("pyarrow.__version__", version)
+    monkeypatch.setattr("pyarrow.csv.ReadOptions", lambda **of: asked.append(of["use_threads"]) or options(**of))
+    path = written(tmp_path, "scores.csv", "s,y\n0.5,1\n")
+    write_table(path, read_table(path))
+    assert len(asked) >= 3
+    assert set(asked) == {threads}
+
+
 def test_lines_that_are_too_long_are_refused_before_they_are_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("tpauc.cli._csv_files._LARGEST_BLOCK", 2 << 20)
     endless = written(tmp_path, "endless.csv", "x" * (3 << 20))
