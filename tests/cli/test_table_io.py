@@ -1,5 +1,6 @@
 import gzip
 import pickle
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -307,6 +308,29 @@ def test_scores_are_read_back_before_they_are_put_in_place(tmp_path, monkeypatch
         assert path.read_text() == "former"
     write_table(path, table)
     assert path.read_bytes() != b"former"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (2,",  # found by fuzzing
+        "{'descr': '<f8'\n  3\n 4",
+        "{'descr': ['<f8'], 'fortran_order': False, 'shape': (2,), }",
+        "{'descr': [()], 'fortran_order': False, 'shape': (2,), }",
+        "{'descr': {}, 'fortran_order': False, 'shape': (2,), }",
+        "{'descr': {'names': 1}, 'fortran_order': False, 'shape': (2,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-2,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (True,), }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (2,), }",
+        "(" * 300,
+    ],
+)
+def test_forged_headers_of_arrays_are_refused(tmp_path, header):
+    path, text = tmp_path / "data.npz", header.encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("s.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(16))
+    with pytest.raises(ValueError, match=r"data\.npz cannot be read: "):
+        read_table(path)
 
 
 # -------------------------------------------------------------------------------------------------------- long lines
