@@ -4,8 +4,8 @@
 
 *weighed* is what `TPAUCClassifier("linear")` does, *stacked* is the meta-model of `TPAUCClassifier("auto")`, plain and
 with equal weight for both classes. *trust region* moves each start towards its region direction by the quarter of the
-way with the highest out-of-fold TPAUC less a bootstrap standard error, then weighs the starts as now. *hindsight* is the
-better of both regressions on the test rows, for each split. The last columns compare means over the tables.
+way with the highest out-of-fold TPAUC less a bootstrap standard error, then weighs the starts as now. *hindsight* is
+the better of both regressions on the test rows, for each split. The last columns compare means over the tables.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def check_momentum(value: float, name: str = "momentum") -> float:
 def check_count(value: int, name: str, *, at_least: int = 1, at_most: int = 2**63 - 1) -> int:
     """Return ``value`` as an int of at least ``at_least`` and at most ``at_most``, by default what 64 bits can hold."""
     try:
-        if isinstance(value, bool | np.timedelta64):
+        if isinstance(value, bool | np.bool_ | np.timedelta64):
             raise TypeError
         number = operator.index(value)
     except (TypeError, RuntimeError) as error:

@@ -144,7 +144,7 @@ def test_booleans_of_a_text_file(tmp_path):
     path = written(tmp_path, "new.csv", "flag,more\n1,a\n0,b\nTrue,c\nNA,d\n")
     assert columns.frame(read_features(path, columns))["flag"].tolist() == ["true", "false", "true", None]
     path = written(tmp_path, "new.csv", "flag\nyes\n")
-    with pytest.raises(ValueError, match="column 'flag': CSV conversion error to bool: invalid value 'yes'"):
+    with pytest.raises(ValueError, match=r"column 'flag': (Row #2: )?CSV .* error to bool: invalid value 'yes'"):
         read_features(path, columns)
 
 

@@ -1,5 +1,6 @@
 import gzip
 import pickle
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -309,6 +310,29 @@ def test_scores_are_read_back_before_they_are_put_in_place(tmp_path, monkeypatch
     assert path.read_bytes() != b"former"
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (2,",  # found by fuzzing
+        "{'descr': '<f8'\n  3\n 4",
+        "{'descr': ['<f8'], 'fortran_order': False, 'shape': (2,), }",
+        "{'descr': [()], 'fortran_order': False, 'shape': (2,), }",
+        "{'descr': {}, 'fortran_order': False, 'shape': (2,), }",
+        "{'descr': {'names': 1}, 'fortran_order': False, 'shape': (2,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-2,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (True,), }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (2,), }",
+        "(" * 300,
+    ],
+)
+def test_forged_headers_of_arrays_are_refused(tmp_path, header):
+    path, text = tmp_path / "data.npz", header.encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("s.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(16))
+    with pytest.raises(ValueError, match=r"data\.npz cannot be read: "):
+        read_table(path)
+
+
 # -------------------------------------------------------------------------------------------------------- long lines
 
 
@@ -324,6 +348,17 @@ def test_a_header_of_more_than_a_mebibyte(tmp_path):
 def test_a_row_of_more_than_a_mebibyte(tmp_path):
     path = written(tmp_path, "long.csv", f"text,y\n{'x' * (3 << 20)},1\nz,0\n")
     assert read_table(path, ["y"]).to_pydict() == {"y": [1, 0]}
+
+
+@pytest.mark.parametrize(("version", "threads"), [("16.0.0", False), ("23.0.1", False), ("24.0.0", True)])
+def test_one_thread_reads_where_an_error_may_end_in_a_deadlock(tmp_path, monkeypatch, version, threads):
+    asked, options = [], csv.ReadOptions
+    monkeypatch.setattr("pyarrow.__version__", version)
+    monkeypatch.setattr("pyarrow.csv.ReadOptions", lambda **of: asked.append(of["use_threads"]) or options(**of))
+    path = written(tmp_path, "scores.csv", "s,y\n0.5,1\n")
+    write_table(path, read_table(path))
+    assert len(asked) >= 3
+    assert set(asked) == {threads}
 
 
 def test_lines_that_are_too_long_are_refused_before_they_are_in_memory(tmp_path, monkeypatch):

@@ -677,3 +677,5 @@ def test_shares_too_small_for_float64_are_refused():
     """Found by fuzzing: the weight of the selected pairs was 0, and divided by."""
     with pytest.raises(ValueError, match="alpha and beta select less weight than float64 can hold"):
         tpauc_score([0, 1], [0, 0], alpha=5e-324, beta=0.5, sample_weight=[3.5, 2.0**53])
+    with pytest.raises(ValueError, match="alpha and beta select less weight than float64 can hold"):
+        tpauc_score([0, 1], [0, 0], alpha=5e-324, beta=1.0, sample_weight=[3.5, 2.5])  # half a tie was 0

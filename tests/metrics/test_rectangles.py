@@ -209,3 +209,11 @@ def test_mistakes_are_named(call):
         call(y, *models, region=(0.3, 0.3))
     with pytest.raises(ValueError, match=r"no positive lies between miss rates of 0\.3 and 0\.31"):
         call(y, *models, region=Region(0.31, 1, min_alpha=0.3))
+
+
+def test_the_edge_of_a_region_may_vanish_in_a_resample():
+    y, s = np.arange(40) % 2, np.random.default_rng(0).normal(size=40)
+    region = Region(math.nextafter(0.3, 1), 0.5, min_alpha=0.3)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=40)
+    with pytest.raises(ValueError, match="alpha and beta select less weight than float64 can hold"):
+        partial_auc_interval(y, s, region=region, sample_weight=weight, random_state=0)

@@ -173,6 +173,24 @@ def clustered(generator, n_groups, rows_each, shift, share):
 
 
 @pytest.mark.parametrize("method", ["bootstrap", "delong"])
+@pytest.mark.parametrize("weight", [[1, 1.4e-271, 1.4e-271], [1, 5e-324, 5e-324], [1e130, 1e-300, 5e-324]])
+def test_rows_of_hardly_any_weight_give_an_interval(weight, method):
+    """Found by fuzzing: the product of two tiny weights was 0, and divided by."""
+    options = {"alpha": 0.5, "beta": 0.5, "sample_weight": weight, "method": method, "random_state": 0}
+    interval = tpauc_interval([1, 0, 1], [0, 0, 0], **options)
+    assert (interval.estimate, interval.low, interval.high) == (0.5, 0.5, 0.5)
+    assert compare_tpauc([1, 0, 1], [0, 0, 0], [0, 0, 0], **options).difference == 0.0
+
+
+def test_scaling_by_powers_of_two_changes_no_bit():
+    y, s = binormal(np.random.default_rng(0), 20, 60, 1.0)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=y.size)
+    expected = tpauc_interval(y, s, **CORNER, sample_weight=weight, random_state=0)
+    for power in (-200, 7, 200):
+        assert tpauc_interval(y, s, **CORNER, sample_weight=np.ldexp(weight, power), random_state=0) == expected
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "delong"])
 def test_groups_cover_the_truth_where_rows_do_not(method):
     generator = np.random.default_rng(0)
     shift = shift_for(0.6)

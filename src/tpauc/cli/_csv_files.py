@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _Read = TypeVar("_Read")
 _USUAL_BLOCK, _LARGEST_BLOCK = 1 << 20, 1 << 26  # bytes that are parsed at a time: a line must fit in
+_SURE_TO_END = 24  # major version of pyarrow: earlier ones may wait forever after an error, in several threads
 
 
 class Wanted(NamedTuple):
@@ -37,7 +38,7 @@ def text_names(path: Path) -> list[str]:
     options = csv.ParseOptions(delimiter=_separator(path))
 
     def names(block: int) -> list[str]:
-        with csv.open_csv(path, csv.ReadOptions(block_size=block), options) as reader:
+        with csv.open_csv(path, csv.ReadOptions(block_size=block, use_threads=_threaded()), options) as reader:
             found: list[str] = reader.schema.names
             return found
 
@@ -101,7 +102,7 @@ def read_again(contents: memoryview, separator: str, schema: pa.Schema) -> pa.Ta
     block = min(max(_USUAL_BLOCK, len(contents)), _LARGEST_BLOCK)
     return csv.read_csv(
         pa.BufferReader(pa.py_buffer(contents)),
-        csv.ReadOptions(block_size=block),
+        csv.ReadOptions(block_size=block, use_threads=_threaded()),
         csv.ParseOptions(delimiter=separator, newlines_in_values=True, ignore_empty_lines=len(kept) > 1),
         csv.ConvertOptions(column_types=types),
     )
@@ -117,7 +118,7 @@ def _parsed(path: Path, names: Sequence[str], convert: Any) -> pa.Table:
     options = {"delimiter": _separator(path), "ignore_empty_lines": not alone}
 
     def parse(block: int) -> pa.Table:
-        start = csv.ReadOptions(skip_rows=above, block_size=block)
+        start = csv.ReadOptions(skip_rows=above, block_size=block, use_threads=_threaded())
         try:
             return csv.read_csv(path, start, csv.ParseOptions(**options), convert)
         except pa.ArrowInvalid as error:
@@ -132,6 +133,13 @@ def _parsed(path: Path, names: Sequence[str], convert: Any) -> pa.Table:
         reason = re.sub(r"In CSV column #(\d+)", lambda found: f"column {names[int(found[1])]!r}", str(error))
         raise ValueError(reason) from error
     return table.slice(0, table.num_rows - 1) if alone and _ends_blank(path) else table
+
+
+def _threaded() -> bool:
+    """Return whether several threads may parse a file that may be broken (apache/arrow#48741)."""
+    import pyarrow as pa
+
+    return int(pa.__version__.partition(".")[0]) >= _SURE_TO_END
 
 
 def _in_larger_blocks(first: int, read: Callable[[int], _Read]) -> _Read:

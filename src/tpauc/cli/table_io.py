@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import io
 import re
+import tokenize
 import zipfile
 import zlib
 from collections import Counter
@@ -192,7 +193,10 @@ def _npz_columns(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     columns: dict[str, np.ndarray[Any, Any]] = {}
     with archive:
         for key in archive.files:
-            array = archive[key]
+            try:
+                array = archive[key]
+            except (tokenize.TokenError, SyntaxError, TypeError, LookupError) as error:  # a forged header
+                raise ValueError(f"the header of its array {key!r} is broken") from error
             if not isinstance(array, np.ndarray):  # NumPy returns the bytes of a file that is not an array
                 raise ValueError(f"its file {key!r} is not an array")
             if array.ndim not in (1, 2):

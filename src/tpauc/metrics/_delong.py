@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray
-from tpauc.metrics._pairs import repeats_rows
+from tpauc.metrics._pairs import NO_PAIRS, repeats_rows
 from tpauc.region import Region
 
 IntArray = npt.NDArray[np.intp]
@@ -139,6 +139,8 @@ def weighted_influences(
             inside[hardest] -= np.clip(first - before, 0.0, weight[hardest])
         # Rows tied at a border share what the region takes of them, so that the order of rows does not matter.
         selected = hardest[np.flatnonzero(inside[hardest])]
+        if not selected.size:
+            raise ValueError(NO_PAIRS)
         for border in {scores[selected[-1]]} | ({scores[selected[0]]} if first > 0.0 else set()):
             tied = rows[scores[rows] == border]
             inside[tied] = weight[tied] * (inside[tied].sum() / weight[tied].sum())

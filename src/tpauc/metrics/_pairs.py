@@ -19,6 +19,8 @@ from tpauc.region import Region
 _Weights = npt.NDArray[Any]  # float64, or int64 for repeated rows
 _EXACT = 2**53  # weight of the rows that float64 still counts one by one
 _MOST_PAIRS = 2**62  # whose numbers int64 can hold
+LEAST_PAIRS = float(np.finfo(np.float64).tiny)  # below it float64 has fewer digits
+NO_PAIRS = "alpha and beta select less weight than float64 can hold; take larger ones"
 _MANY_ROWS = 30_000  # from here on bins are faster than selection
 
 
@@ -32,8 +34,8 @@ class PairCounts(NamedTuple):
     def mean(self, tie: float) -> float:
         """Return the mean over all pairs of 1 if the positive wins, ``tie`` if the pair is tied, and 0 otherwise."""
         # Weights of a perfect ranking may add up to a little more than 1.
-        if self.total == 0.0:
-            raise ValueError("alpha and beta select less weight than float64 can hold; take larger ones")
+        if self.total < LEAST_PAIRS:
+            raise ValueError(NO_PAIRS)
         return min((self.won + tie * self.tied) / self.total, 1.0)
 
 
@@ -102,8 +104,9 @@ def _relative(weights: FloatArray) -> FloatArray:
 
     The power of two comes first, since NumPy before 2.0 may report an overflow when it divides subnormal numbers.
     """
-    scaled: FloatArray = np.ldexp(weights, -np.frexp(weights.max())[1])
-    return scaled / scaled.max()
+    scaled = np.ldexp(weights, -np.frexp(weights.max())[1])
+    relative: FloatArray = scaled / scaled.max()
+    return relative
 
 
 class WeightedClasses(NamedTuple):
@@ -141,6 +144,18 @@ def repeats_rows(weight: FloatArray) -> bool:
     """Return whether all weights are whole numbers whose sum is exact in float64."""
     with np.errstate(over="ignore"):
         return bool(weight.sum() <= _EXACT and (weight == np.floor(weight)).all())
+
+
+def scaled_by_class(weight: FloatArray, positive: BoolArray) -> FloatArray:
+    """Return weights, of a class that has none from 0.5 on times a power of two, so that products stay in range.
+
+    The factor of a class cancels in every area. Whole weights, which stand for repeated rows, are left as they are.
+    """
+    if repeats_rows(weight):
+        return weight
+    powers = (min(int(np.frexp(weight[side].max())[1]), 0) for side in (positive, ~positive))
+    scaled: FloatArray = np.ldexp(weight, -np.where(positive, *powers))
+    return scaled
 
 
 def lowest_mass(rows: WeightedRows, target: float) -> WeightedRows:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tpauc._validation import BoolArray, FloatArray
 from tpauc.metrics._bootstrap import draw_counts, resample_blocks
-from tpauc.metrics._pairs import repeats_rows
+from tpauc.metrics._pairs import LEAST_PAIRS, NO_PAIRS, repeats_rows
 from tpauc.region import Region, hard_mass
 
 IntArray = npt.NDArray[np.intp]
@@ -121,13 +121,16 @@ class _Ordered:
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the masses of each resample where the region begins and ends, and of its first 0, 1, 2, ... rows."""
         totals = counts @ self.mass
+        # Sums of other weights times a power of two, from 1 to 2, so that products of two of them stay in range.
+        powers = np.zeros(totals.size, dtype=np.int32) if whole else 1 - np.frexp(totals)[1]
+        totals = np.ldexp(totals, powers)
         begins, targets = totals * min_share, totals * share
         if whole:
             begins = np.array([hard_mass(total, min_share) if min_share else 0.0 for total in totals.tolist()])
             targets = np.maximum([hard_mass(total, share) for total in totals.tolist()], begins + 1.0)
         n_rows = min(self.codes.size, int(1.5 * share * self.codes.size) + 50)
         while True:
-            drawn = counts[:, self.codes[:n_rows]] * self.weight[:n_rows]
+            drawn = np.ldexp(counts[:, self.codes[:n_rows]] * self.weight[:n_rows], powers[:, np.newaxis])
             sums = np.zeros((counts.shape[0], n_rows + 1))
             np.cumsum(drawn, axis=1, out=sums[:, 1:])
             if n_rows == self.codes.size or (sums[:, -1] >= targets).all():
@@ -169,5 +172,8 @@ class _Model:
         above = np.take(negatives, self.negatives_above[:n_levels], axis=1, mode="clip")
         not_below = np.take(negatives, self.negatives_not_below[:n_levels], axis=1, mode="clip")
         beaten = (limit - np.clip(above, first, limit)) + (limit - np.clip(not_below, first, limit))
-        tpauc: FloatArray = (on_level * beaten).sum(axis=1) / (2.0 * (end - begin) * (limit - first))[:, 0]
+        pairs = (2.0 * (end - begin) * (limit - first))[:, 0]
+        if pairs.min() < LEAST_PAIRS:
+            raise ValueError(NO_PAIRS)
+        tpauc: FloatArray = (on_level * beaten).sum(axis=1) / pairs
         return np.minimum(tpauc, 1.0)

@@ -20,7 +20,7 @@ from tpauc.metrics._delong import (
     two_sided_p_value,
     weighted_influences,
 )
-from tpauc.metrics._pairs import repeats_rows
+from tpauc.metrics._pairs import repeats_rows, scaled_by_class
 from tpauc.metrics._unit_bootstrap import Units, paired_unit_resamples
 from tpauc.metrics.area import area_in_region, check_region
 from tpauc.metrics.intervals import IntArray, IntervalOptions, check_rows
@@ -196,6 +196,7 @@ def compare_in_region(
 ) -> Comparison:
     """Return :func:`compare_tpauc` for rows that are checked already, with weights above 0 and numbers of groups."""
     models = first, second
+    weight = None if weight is None else scaled_by_class(weight, positive)
     difference, other = (area_in_region(positive, scores, region, weight=weight) for scores in models)
     difference -= other
     moments = Moments.of(*contributions(_influence(positive, models, weight, groups, region), positive, weight, groups))

@@ -46,7 +46,7 @@ from tpauc.metrics._delong import (
     units_inside,
     weighted_influences,
 )
-from tpauc.metrics._pairs import repeats_rows
+from tpauc.metrics._pairs import repeats_rows, scaled_by_class
 from tpauc.metrics._unit_bootstrap import Units, two_sided_unit_resamples
 from tpauc.metrics.area import area_in_region, check_region
 from tpauc.metrics.large_sample import logit_limits
@@ -421,6 +421,7 @@ def _of_units(
     groups: IntArray | None,
 ) -> Interval:
     """Return the interval of rows with weights or in groups."""
+    weight = None if weight is None else scaled_by_class(weight, positive)
     full_weight = np.ones(scores.size) if weight is None else weight
     repeats = repeats_rows(full_weight)
     influence, inside = weighted_influences(positive, scores, full_weight, region)

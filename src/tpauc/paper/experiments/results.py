@@ -16,7 +16,9 @@ import os
 import platform
 import re
 import subprocess
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
@@ -39,6 +41,8 @@ from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.region import Region
 
 _PACKAGE = Path(__file__).parents[2]
+_DAMAGED = (zipfile.BadZipFile, zlib.error, tokenize.TokenError, SyntaxError, TypeError, LookupError)
+_DAMAGED += (ValueError, EOFError, RuntimeError)  # what NumPy raises, depending on where a file of arrays is damaged
 
 # ----------------------------------------------------------------------------------------------------------------- rows
 
@@ -285,7 +289,7 @@ class ScoreFolder:
             # From bytes: NumPy leaves the handle of a damaged file open.
             with np.load(io.BytesIO(contents)) as arrays:
                 return arrays["validation"], arrays["test"]
-        except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
+        except _DAMAGED as error:
             raise self.unusable(f"{file} is damaged ({error})") from error
 
 
