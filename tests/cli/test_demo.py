@@ -58,6 +58,7 @@ def test_the_document_holds_every_model_and_the_report_shows_it(finished):
     assert [found["minus"] for found in document["differences"]] == [LOGISTIC, LIGHTGBM]
     assert document["report"] == str(folder / "report.html")
     page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Guarantee: FPR \u2264 5\N{NO-BREAK SPACE}% on new rows with probability 95\N{NO-BREAK SPACE}%." in page
     assert all(name in page for name in (LOGISTIC, LIGHTGBM, OURS))
     assert [line.partition(" on ")[0] for line in stderr.splitlines() if "training" in line] == [
         f"tpauc: training {name}" for name in (LOGISTIC, LIGHTGBM, OURS)

@@ -1,6 +1,7 @@
 """Panels, plots and the page of a report."""
 
 import base64
+import dataclasses
 import datetime
 import errno
 import hashlib
@@ -251,7 +252,7 @@ def test_the_lead_states_the_threshold_that_was_given_first(tmp_path):
     ("second", "verdict"),
     [
         (lambda y, s: s["better"], "better (p "),
-        (lambda y, s: s["plain"] + 0.0, "no significant difference (p = 1.000)"),
+        (lambda y, s: s["plain"] + 0.0, "ranks all rows as plain does."),
     ],
 )
 def test_the_comparison_is_told_in_words(tmp_path, second, verdict):
@@ -266,6 +267,25 @@ def test_a_guarantee_is_stated(tmp_path):
     text = " ".join(write(tmp_path, operating_points={"plain": promised}).split())
     assert "For plain the FPR on new rows keeps to the region with probability 90%" in text
     assert "Guarantee: FPR \u2264 30 % on new rows with probability 90 %." in text
+
+
+def test_every_deployed_threshold_states_its_guarantee(tmp_path):
+    y, scores = two_models()
+    given = {}
+    for name, values in scores.items():
+        picked = operating_point(y, values, **REGION, guarantee=0.9)
+        judged = evaluate_threshold(y, values, picked.threshold, **REGION)
+        given[name] = dataclasses.replace(judged, rule=picked.rule, guarantee=picked.guarantee)
+    text = " ".join(write(tmp_path, operating_points=given).split())
+    first, second = scores
+    assert f"Deployed threshold <small>{first}</small>" in text
+    assert "<strong>Guarantee: FPR \u2264 30 % on new rows with probability 90 %.</strong>" in text
+    assert f"Guarantee for {second}: FPR" in text
+    assert f"Guarantee for {first}" not in text
+
+
+def test_zero_has_no_sign():
+    assert score_text(-0.0) == score_text(0.0) == "0.000"
 
 
 def test_a_threshold_without_alarms_has_no_precision(tmp_path):

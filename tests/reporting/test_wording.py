@@ -6,7 +6,7 @@ import pytest
 from tpauc.metrics.comparison import Comparison
 from tpauc.metrics.operating_points import operating_point
 from tpauc.region import Region
-from tpauc.reporting.wording import Standing, alike, headline, promise, stakeholder_title
+from tpauc.reporting.wording import Standing, alike, headline, promise, stakeholder_title, verdict
 
 REGION = Region(0.1, 0.05)
 NBSP = "\N{NO-BREAK SPACE}"
@@ -87,3 +87,18 @@ def test_promises_name_the_rate_that_is_kept():
         f"TPR \N{GREATER-THAN OR EQUAL TO} 80{NBSP}% on new rows with probability 90{NBSP}%",
         None,
     ]
+
+
+@pytest.mark.parametrize(
+    ("lead", "p_value", "tpauc", "same", "expected"),
+    [
+        ((0.2, 0.1, 0.3), 0.0001, 0.6, False, "better (p < 0.001)"),
+        ((-0.2, -0.3, -0.1), 0.01, 0.4, False, "worse (p = 0.010)"),
+        ((0.1, -0.1, 0.3), 0.4, 0.5, False, "no significant difference (p = 0.400)"),
+        ((0.0, 0.0, 0.0), 1.0, 0.5, False, "no significant difference (p = 1.000)"),
+        ((0.0, 0.0, 0.0), 1.0, 0.5, True, "ranks all rows as a does"),
+        ((0.0, 0.0, 0.0), 1.0, 0.0, False, "misses the region, as a does, so the areas compare nothing"),
+    ],
+)
+def test_verdicts_say_no_more_than_the_comparison(lead, p_value, tpauc, same, expected):
+    assert verdict(Comparison(*lead, p_value, "bootstrap"), tpauc, "a", same=same) == expected

@@ -10,6 +10,7 @@ chosen by how the three models compare. What is printed claims no more than the 
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -70,6 +71,7 @@ def demo(
         picking[1], score_rows(picking[0]), alpha=REGION.alpha, beta=REGION.beta, guarantee=GUARANTEE
     )
     deployed = evaluate_threshold(test[1], scores[OURS], picked.threshold, alpha=REGION.alpha, beta=REGION.beta)
+    deployed = dataclasses.replace(deployed, rule=picked.rule, guarantee=picked.guarantee)
     document = demo_document((training[1], picking[1], test[1]), training[0].shape[1], scores, deployed)
     report(
         test[1],

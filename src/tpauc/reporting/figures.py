@@ -130,8 +130,8 @@ def _corner_text(region: Region) -> str:
 
 
 def score_text(score: float) -> str:
-    """Return a score with four digits and a typographic minus sign."""
-    return f"{score:#.4g}".replace("-", "\N{MINUS SIGN}").replace("inf", "\N{INFINITY}")
+    """Return a score with four digits and a typographic minus sign; the zero has none."""
+    return f"{score + 0.0:#.4g}".replace("-", "\N{MINUS SIGN}").replace("inf", "\N{INFINITY}")
 
 
 def _point_text(name: str, point: OperatingPoint) -> str:

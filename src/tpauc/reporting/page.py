@@ -83,8 +83,9 @@ def report(
         The course of training, as in :func:`tpauc.plot_training`. A run with the name of a model has the same colour.
     operating_points : mapping of str to OperatingPoint, optional
         The threshold of a model with its rates on these rows, as :func:`tpauc.evaluate_threshold` returns it. It comes
-        first, with its guarantee if it has one. For another model the threshold is picked on these rows, and the page
-        says so, as that flatters it.
+        first, with its guarantee if it has one: ``dataclasses.replace(judged, rule=picked.rule,
+        guarantee=picked.guarantee)`` takes the guarantee over from the point that was picked on other rows. For another
+        model the threshold is picked on these rows, and the page says so, as that flatters it.
     groups : array-like of shape (n,), optional
         The patient, card or site of each row, as in :func:`tpauc.tpauc_interval`.
     sample_weight : array-like of shape (n,), optional
@@ -165,10 +166,12 @@ def report(
         "training": [(name, looks[name]) for name in runs],
     }
     level = f"{100 * options.confidence:g}%"
+    twins = alike(rows.scores)
     html = rendered(
         title=title,
-        sentences=headline(standings(models, rows, region, options), alike(rows.scores), region, level),
+        sentences=headline(standings(models, rows, region, options), twins, region, level),
         models=models,
+        like_first=next((names for names in twins if models[0].name in names), []),
         best=best,
         shown=shown,
         region=region,

@@ -53,8 +53,15 @@ def rate_text(rate: float) -> str:
 
 
 def signed_text(value: float) -> str:
-    """Return a difference with its sign and four decimals."""
-    return f"{value:+.4f}".replace("-", _MINUS)
+    """Return a difference with four decimals and a sign, unless these are all 0.
+
+    Examples
+    --------
+    >>> signed_text(0.25), signed_text(-0.00001)
+    ('+0.2500', '0.0000')
+    """
+    text = f"{value:+.4f}"
+    return text[1:] if float(text) == 0.0 else text.replace("-", _MINUS)
 
 
 def stakeholder_title(names: Sequence[str], region: Region, subject: str | None = None) -> str:
@@ -159,6 +166,16 @@ def _nothing_reached(models: Sequence[Standing], region: Region) -> list[str]:
         f"{wanted}; to catch {wanted} it raises false alarms on {rate_text(closest.fewest_alarms)} of the negatives, "
         f"not {allowed}.",
     ]
+
+
+def verdict(versus: Comparison, tpauc: float, first: str, *, same: bool) -> str:
+    """Return in words how a model with this TPAUC compares with the first; ``same`` if both rank all rows alike."""
+    if same:
+        return f"ranks all rows as {first} does"
+    if tpauc == versus.difference == 0.0:
+        return f"misses the region, as {first} does, so the areas compare nothing"
+    found = "better" if versus.low > 0.0 else "worse" if versus.high < 0.0 else "no significant difference"
+    return f"{found} (p {'< 0.001' if versus.p_value < 0.001 else f'= {versus.p_value:.3f}'})"
 
 
 def promise(point: OperatingPoint, region: Region) -> str | None:

@@ -615,9 +615,9 @@
         ? "The curves have more steps than the page holds, so areas outside the report’s region have the stated error at most."
         : "These areas are exact.");
     const [best] = areas;
-    announce(
-      `alpha ${plain(state.alpha)}, beta ${plain(state.beta)}: ${best.model.name} has the highest TPAUC, ${four(best.area.value)}`,
-    );
+    const first = `${best.model.name} has the highest TPAUC, ${four(best.area.value)}`;
+    const told = best.area.value > 0 ? first : "no curve reaches the region, TPAUC is 0";
+    announce(`alpha ${plain(state.alpha)}, beta ${plain(state.beta)}: ${told}`);
   }
 
   function setRegion(alpha, beta) {
