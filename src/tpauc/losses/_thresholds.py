@@ -110,7 +110,7 @@ class TrackedThresholds(nn.Module):
         means, batch_distances = self._class_means(u, members, own, weight)
         levels, distances = self.levels.to(u), self.distances.to(u)
         moved = levels + self._rate * constant(self._shares, u) * distances * (means - 1.0)
-        averaged = torch.lerp(distances, batch_distances, self._rate)
+        averaged = torch.lerp(distances, batch_distances, min(self._rate, 1.0))  # beyond 1 an average diverges
         # Infinite or NaN logits must not stay in the state; the means of a class without examples are NaN.
         self._set(torch.isfinite(moved) & torch.isfinite(averaged), moved, averaged)
 

@@ -81,7 +81,8 @@ class _RateConstrainedLoss(nn.Module):
         in_classes = (averaging * slope.abs().view_as(margin)[..., None, :]).sum(-1)
         batch = sum_over_processes(in_classes, self.across_processes)
         slopes = self.slopes.to(margin)
-        slopes = torch.where((slopes > 0.0).all(-1, keepdim=True), slopes + self.dual_lr * (batch - slopes), batch)
+        averaged = torch.lerp(slopes, batch, min(self.dual_lr, 1.0))  # beyond 1 an average diverges
+        slopes = torch.where((slopes > 0.0).all(-1, keepdim=True), averaged, batch)
         if update:
             usable = has_pairs & torch.isfinite(slopes).all(-1)
             self.slopes.copy_(torch.where(usable[..., None], slopes.to(self.slopes), self.slopes))
