@@ -30,6 +30,13 @@ def value_and_gradient(loss, logits, labels):
     return value.detach(), z.grad
 
 
+def assume_no_pair_at_the_kink(name, logits, labels):
+    """Skip batches in which the two sides of a pair may round to different sides of the hinge's kink at 1."""
+    if name == "hinge":
+        differences = logits[labels == 1][:, None] - logits[labels == 0]
+        assume(bool(((differences - 1.0).abs() > 1e-12).all()))
+
+
 def assert_equals_pair_sum(loss, logits, labels, psi_positive, psi_negative, pair_loss, scores="sigmoid"):
     value, gradient = value_and_gradient(loss, logits, labels)
     expected_value, expected_gradient = pair_risk(logits, labels, psi_positive, psi_negative, pair_loss, scores)
@@ -66,6 +73,7 @@ def test_every_surrogate_equals_the_pair_sum(name, batch, positive, negative):
 @settings(deadline=None, max_examples=25)
 @given(batch=batches(), weighting=WEIGHTINGS)
 def test_margins_may_be_taken_on_logits(name, batch, weighting):
+    assume_no_pair_at_the_kink(name, *batch)
     loss = TPAUCLoss(weighting[0], surrogate=name, scores="logit")
     assert_equals_pair_sum(loss, *batch, weighting[1], weighting[1], PAIR_LOSS[name], scores="logit")
 
@@ -190,13 +198,6 @@ VARIANTS = pytest.mark.parametrize(
     ],
     ids=["normalised", "normalised, constant weights", "constant weights"],
 )
-
-
-def assume_no_pair_at_the_kink(name, logits, labels):
-    """Skip batches in which the two sides of a pair may round to different sides of the hinge's kink at 1."""
-    if name == "hinge":
-        differences = logits[labels == 1][:, None] - logits[labels == 0]
-        assume(bool(((differences - 1.0).abs() > 1e-12).all()))
 
 
 def assert_equals_pair_sum_of_variant(loss, logits, labels, psi_positive, psi_negative, pair_loss, scores, variant):
