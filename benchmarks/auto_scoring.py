@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
-from tpauc.cli.runs import _model_bytes, _pipeline_of
+from tpauc.cli.model_file import model_bytes, read_model
 
 SCORED_ROWS = 100_000
 MOST_SECONDS = 5.0
@@ -50,8 +50,8 @@ def measure(model: str, n: int, d: int) -> None:
     _, seconds = timed(lambda: classifier.fit(X, y))
     print(f"{model}: fitted to {n:,} rows of {d} features in {seconds:.1f} s: {classifier.chosen_}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    contents = _model_bytes(Pipeline([("classifier", classifier)]))
-    loaded, seconds = timed(lambda: _pipeline_of(contents, Path("model.skops")))
+    contents = model_bytes(Pipeline([("classifier", classifier)]))
+    loaded, seconds = timed(lambda: read_model(contents, Path("model.skops")))
     print(f"  saved in {len(contents) / 1e6:.1f} MB, loaded in {seconds:.2f} s; peak memory so far {peak:,.0f} MB")
     rows = made_up(SCORED_ROWS, d, 1)[0]
     scores, seconds = timed(lambda: loaded.decision_function(rows))
