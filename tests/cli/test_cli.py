@@ -322,6 +322,7 @@ USAGE_MISTAKES = {
     "method": (["fit", "SCORES", "--target", "y", *REGION, "--out", "x", "--method", "luck"], "luck"),
     "test size": (["fit", "SCORES", "--target", "y", *REGION, "--out", "x", "--test-size", "1"], "--test-size must be"),
     "target": (["fit", "SCORES", "--target", "z", *REGION, "--out", "FOLDER/x"], "has no column 'z'"),
+    "target by its other name": (["fit", "SCORES", "--label", "z", *REGION, "--out", "FOLDER/x"], "has no column 'z'"),
     "drop": (["fit", "SCORES", "--target", "y", "--drop", "z", *REGION, "--out", "FOLDER/x"], "has no column 'z'"),
     "fit out": (["fit", "SCORES", "--target", "y", *REGION, "--out", "FOLDER"], "exists and is not a run"),
     "fit out folder": (["fit", "SCORES", "--target", "y", *REGION, "--out", "no/x"], "does not exist"),

@@ -30,6 +30,7 @@ from tpauc import (
     WarmUp,
     Weighting,
 )
+from tpauc.losses._thresholds import TrackedThresholds
 
 K = 5
 TIGHT = {"rtol": 1e-10, "atol": 1e-14}
@@ -67,12 +68,28 @@ BY_COLUMN = {
     "short hinge": lambda: TPAUCLoss(Polynomial(3.0), surrogate=Hinge(0.5)),
     "torch's own": lambda: nn.BCEWithLogitsLoss(),
 }
-STATEFUL = {
+
+
+class OwnLoss(CVaRTPAUCLoss):
+    """A loss of a user, which may do anything in its forward: every column has a copy."""
+
+
+STATEFUL_AT_ONCE = {
     "cvar": lambda: CVaRTPAUCLoss(0.5, 0.4),
     "kl": lambda: KLTPAUCLoss(1.0, 0.5),
     "recall at FPR": lambda: RecallAtFPRLoss(0.3),
     "FPR at recall": lambda: FPRAtRecallLoss(0.4),
     "warm-up": lambda: WarmUp(SquareAUCLoss(), CVaRTPAUCLoss(0.5, 0.4), epochs=0),
+    "one-way cvar": lambda: CVaRTPAUCLoss(1.0, 0.4, surrogate="exponential"),
+    "one-way kl": lambda: KLTPAUCLoss(float("inf"), 0.2),
+    "recall, logistic": lambda: RecallAtFPRLoss(0.3, surrogate="logistic"),
+    "recall, a user's": lambda: RecallAtFPRLoss(0.3, surrogate=lambda t: torch.exp(-t)),
+}
+STATEFUL = STATEFUL_AT_ONCE | {
+    "cvar, pairs": lambda: CVaRTPAUCLoss(0.5, 0.4, surrogate="logistic", scores="logit"),
+    "kl, pairs": lambda: KLTPAUCLoss(1.0, 0.5, surrogate="logistic", scores="logit"),
+    "kl, sharp": lambda: KLTPAUCLoss(0.001, 0.0005),
+    "a user's subclass": lambda: OwnLoss(0.5, 0.4),
 }
 
 
@@ -133,10 +150,53 @@ def test_every_column_has_its_own_state(make):
     for seed in range(6):
         batch = example_batch(seed, unknown=0.2, lacking=seed == 2)
         torch.testing.assert_close(together(loss, *batch), loop(alone, *batch), **TIGHT)
-    for own, other in zip(loss.losses, alone, strict=True):
-        assert_same_state(own.state_dict(), other.state_dict())
-    levels = torch.stack([next(own.buffers()).reshape(-1)[0] for own in loss.losses])
-    assert levels.unique().numel() > 1
+    for column, other in enumerate(alone):
+        assert_same_state(state_of_column(loss, column), other.state_dict())
+    if make is not STATEFUL["one-way kl"]:  # whose only average is 1
+        states = torch.stack([torch.cat([buffer.reshape(-1) for buffer in other.buffers()]) for other in alone])
+        assert states.unique(dim=0).shape[0] == K
+
+
+def state_of_column(loss, column):
+    """Return the state of a column: of its copy, or its row of every buffer."""
+    if len(loss.losses) > 1:
+        return loss.losses[column].state_dict()
+    state = loss.losses[0].state_dict()
+    return {name: value[column] if isinstance(value, torch.Tensor) else value for name, value in state.items()}
+
+
+@pytest.mark.parametrize("make", STATEFUL_AT_ONCE.values(), ids=STATEFUL_AT_ONCE)
+def test_no_loop_over_states(make, monkeypatch):
+    loss, twin = MultiLabelLoss(make(), K), MultiLabelLoss(make(), K)
+    expected = loss(*example_batch(unknown=0.1))
+    for kind in {type(part) for part in twin.losses.modules()} - {nn.ModuleList, TrackedThresholds}:
+        monkeypatch.setattr(kind, "forward", None)
+    assert torch.equal(twin(*example_batch(unknown=0.1)), expected)
+
+
+@pytest.mark.parametrize("name", [name for name in STATEFUL if name != "recall, a user's"])  # that one overflows
+def test_states_survive_extreme_batches(name):
+    make = STATEFUL[name]
+    loss = MultiLabelLoss(make(), K, reduction="none")
+    for seed, (scale, n) in enumerate([(1e4, 40), (1.0, 40), (1.0, 0), (1e4, 7), (1.0, 1)]):
+        logits, labels = example_batch(seed, n=n, lacking=seed == 1, unknown=0.2, dtype=torch.float32)
+        values, gradient = together(loss, scale * logits, labels)
+        assert values.isfinite().all()
+        assert gradient.isfinite().all()
+        if n == 0:
+            assert (values == 0.0).all()
+    state = [value for value in loss.state_dict().values() if isinstance(value, torch.Tensor)]
+    assert not any(value.isnan().any() for value in state)
+
+
+def test_kl_of_larger_batches_equals_a_loop():
+    """The loop forms sums by interpolation as well, or all pairs."""
+    for lam, n in ((1.0, 900), (0.02, 300)):
+        batch = example_batch(1, n=n, unknown=0.1)
+        loss = MultiLabelLoss(KLTPAUCLoss(0.5, lam), K, reduction="none")
+        alone = [KLTPAUCLoss(0.5, lam) for _ in range(K)]
+        for _ in range(2):
+            torch.testing.assert_close(together(loss, *batch), loop(alone, *batch), **TIGHT)
 
 
 def assert_same_state(first, second):

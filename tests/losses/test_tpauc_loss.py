@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pair_reference import PAIR_LOSS, PSI, pair_risk
@@ -192,6 +192,13 @@ VARIANTS = pytest.mark.parametrize(
 )
 
 
+def assume_no_pair_at_the_kink(name, logits, labels):
+    """Skip batches in which the two sides of a pair may round to different sides of the hinge's kink at 1."""
+    if name == "hinge":
+        differences = logits[labels == 1][:, None] - logits[labels == 0]
+        assume(bool(((differences - 1.0).abs() > 1e-12).all()))
+
+
 def assert_equals_pair_sum_of_variant(loss, logits, labels, psi_positive, psi_negative, pair_loss, scores, variant):
     value, gradient = value_and_gradient(loss, logits, labels)
     expected_value, expected_gradient = pair_risk(
@@ -217,6 +224,7 @@ def test_every_variant_of_every_surrogate_equals_the_pair_sum(name, variant, bat
 @settings(deadline=None, max_examples=15)
 @given(batch=batches(), weighting=WEIGHTINGS)
 def test_every_variant_may_have_its_margins_on_logits(name, variant, batch, weighting):
+    assume_no_pair_at_the_kink(name, *batch)
     loss = TPAUCLoss(weighting[0], surrogate=name, scores="logit", **variant)
     assert_equals_pair_sum_of_variant(loss, *batch, weighting[1], weighting[1], PAIR_LOSS[name], "logit", variant)
 

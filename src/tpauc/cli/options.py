@@ -105,7 +105,7 @@ Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Decides everythin
 TrainingTable = Annotated[
     Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet or NPZ file, one example per row.")
 ]
-Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column to predict, of two values.")]
+Target = Annotated[str, typer.Option("--target", "--label", metavar="COLUMN", help="Column to predict, of two values.")]
 Positive = Annotated[
     str | None, typer.Option(metavar="VALUE", help="Which of its two values is positive; not needed for 0/1 and -1/1.")
 ]

@@ -18,11 +18,11 @@ import torch
 
 from tpauc.losses._hardness import Hardness, Weights, constant
 from tpauc.losses._moments import Batch, Kernel, PairMean, power_kernel, row_derivatives
-from tpauc.losses._objective import PairObjective, differentiable
+from tpauc.losses._objective import PairObjective, constant_weight_risk, differentiable
 from tpauc.losses.distributed import gather_columns, global_sum, max_over_processes, sum_over_processes
 from tpauc.losses.rank_weighting import RankWeighting
-from tpauc.losses.surrogates import ExponentialPair, Square
-from tpauc.losses.weighting import Weighting
+from tpauc.losses.surrogates import ExponentialPair, Square, Surrogate
+from tpauc.losses.weighting import Uniform, Weighting
 
 
 class Problems(NamedTuple):
@@ -59,6 +59,25 @@ def pair_risks(problems: Problems, objective: PairObjective) -> torch.Tensor:
         return _pair_means(own, hardness, _weights(own, hardness, objective), objective)
 
     return differentiable(pair_mean, problems.logits, objective.across_processes)
+
+
+def constant_weight_risks(
+    problems: Problems, weight: torch.Tensor, surrogate: Surrogate, scores: str, across_processes: bool
+) -> torch.Tensor:
+    """Return R of each problem for given weights of the examples, (k, n), with its gradient at constant weights."""
+    objective = PairObjective(Uniform(), Uniform(), surrogate, scores, across_processes)
+    if not has_moments(objective):
+        known = problems.known > 0.5
+        rows = zip(problems.logits, problems.y, weight, known, strict=True)
+        return torch.stack(
+            [constant_weight_risk(z[k], y[k], w[k], surrogate, scores, across_processes) for z, y, w, k in rows]
+        )
+
+    def pair_mean(logits: torch.Tensor) -> PairMean:
+        own = problems._replace(logits=logits)
+        return _pair_means(own, Hardness.of(own.hardness_logits), Weights(weight), objective)
+
+    return differentiable(pair_mean, problems.logits, across_processes)
 
 
 def mean_terms(terms: torch.Tensor, included: torch.Tensor, across_processes: bool) -> torch.Tensor:

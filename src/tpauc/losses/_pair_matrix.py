@@ -16,7 +16,7 @@ from tpauc._validation import check_count
 from tpauc.losses import surrogates
 from tpauc.losses._hardness import Hardness
 from tpauc.losses._moments import PairMean, power_kernel
-from tpauc.losses._square_exponentials import MOST_NODES, RowSums, SquareExponentials, node_count
+from tpauc.losses._square_exponentials import MOST_NODES, node_count
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.surrogates import Surrogate
 
@@ -51,7 +51,7 @@ class PairMatrix:
         self, logits: torch.Tensor, y: torch.Tensor, surrogate: Surrogate, scores: str, across_processes: bool
     ) -> None:
         everyone, self._own = gather_columns(torch.stack((logits, y)), across_processes)
-        self._surrogate = surrogate
+        self._surrogate, self._scores_name = surrogate, scores
         self._sigmoid = Hardness.of(everyone[0]) if scores == "sigmoid" else None
         self._scores = everyone[0] if self._sigmoid is None else self._sigmoid.value
         self.members = everyone[1] > 0.5
@@ -82,23 +82,12 @@ class PairMatrix:
             by_negative -= scaled[rows] @ by_margin
         return self._pair_mean(value, by_positive, by_negative)
 
-    def exponential_mean(self, sums: SquareExponentials, row_weight: torch.Tensor, of_rows: RowSums) -> PairMean:
-        """Return R with ``p_ij = row_weight_i`` times the softmax of ``l_ij / lam`` over j, as by `weighted_mean`."""
-        share = row_weight.double() / (self.n_positive * self.n_negative)
-        value, by_positive = share @ of_rows.weighted_loss, -share * of_rows.weighted_slope
-        return self._pair_mean(
-            value.to(row_weight), by_positive.to(row_weight), sums.column_slopes(share).to(row_weight)
-        )
-
-    def square_exponentials(self, lam: float) -> SquareExponentials | None:
-        """Return sums of ``exp(l_ij / lam)`` without the pairs, or None if pairs are cheaper or the loss another."""
-        if self._sigmoid is None or self._surrogate.kernel_on_scores() != SQUARE or self._scores.device.type == "mps":
-            return None  # that device has no float64
-        n_nodes = node_count(lam)
-        fewest_pairs = max(FEWEST_PAIRS, PAIRS_PER_NODE * n_nodes * len(self._scores))
-        if n_nodes > MOST_NODES or self.n_positive * self.n_negative < fewest_pairs:
-            return None
-        return SquareExponentials(self._sigmoid.rest[self.members], self._negative, lam)
+    def interpolation_pays(self, lam: float) -> bool:
+        """Return whether sums of ``exp(l_ij / lam)`` without the pairs exist, and are cheaper."""
+        if not can_interpolate(self._surrogate, self._scores_name, lam, self._scores.device):
+            return False
+        fewest_pairs = max(FEWEST_PAIRS, PAIRS_PER_NODE * node_count(lam) * len(self._scores))
+        return self.n_positive * self.n_negative >= fewest_pairs
 
     def _pair_mean(self, value: torch.Tensor, by_positive: torch.Tensor, by_negative: torch.Tensor) -> PairMean:
         """Return R and its derivative in the own logits, from those in the scores of positives and negatives."""
@@ -114,6 +103,13 @@ class PairMatrix:
         for top in range(0, self.n_positive, height):
             rows = slice(top, min(top + height, self.n_positive))
             yield rows, self._positive[rows, None] - self._negative[None, :]
+
+
+def can_interpolate(surrogate: Surrogate, scores: str, lam: float, device: torch.device) -> bool:
+    """Return whether `SquareExponentials` has the sums of a pair loss at this temperature."""
+    if scores != "sigmoid" or surrogate.kernel_on_scores() != SQUARE or device.type == "mps":
+        return False  # that device has no float64
+    return node_count(lam) <= MOST_NODES
 
 
 def check_num_examples(num_examples: int | None) -> int:

@@ -26,7 +26,7 @@ MOST_NODES = 256  # enough down to lam = 0.001; sharper sums are left to pairs
 
 
 class RowSums(NamedTuple):
-    """Sums over the negatives for each positive, shape (n+,), in float64."""
+    """Sums over the negatives for each positive, shape (n,), in float64; values at negatives mean nothing."""
 
     log_mean: torch.Tensor  # log mean_j exp(l_ij / lam)
     weighted_loss: torch.Tensor  # the mean of l_ij under weights proportional to exp(l_ij / lam)
@@ -34,55 +34,58 @@ class RowSums(NamedTuple):
 
 
 class SquareExponentials:
-    """The sums for one batch.
+    """The sums for one batch, or for several problems if tensors have a leading axis.
 
     Parameters
     ----------
-    positive, negative : Tensor of shape (n+,) and (n-,)
-        The hardness of the examples of both classes, in [0, 1].
+    hardness : Tensor of shape (n,)
+        The hardness of the examples, in [0, 1].
+    members : Tensor of shape (2, n)
+        1.0 for the positives and for the negatives; an example may be in neither class.
     lam : float
         The temperature.
     """
 
-    def __init__(self, positive: torch.Tensor, negative: torch.Tensor, lam: float) -> None:
-        self._h, self._g, self._lam = positive.double(), negative.double(), lam
-        nodes, transform = _chebyshev(node_count(lam))
-        self._nodes, self._transform = (part.to(positive.device) for part in (nodes, transform))
-        hardest = self._g.max()
-        self._distance = hardest - self._g
-        self._hardest_loss = (self._h + hardest).square() / lam
-        self._column_factor = torch.exp((self._g.square() - hardest.square()) / lam)
-        at_nodes = self._kernel(self._distance) @ (self._powers(self._g, 3) * self._column_factor).T
-        self._sums = self._interpolated(at_nodes, self._h)  # of factor k g^0, g^1, g^2; the first is at least 1
+    def __init__(self, hardness: torch.Tensor, members: torch.Tensor, lam: float) -> None:
+        self._x, negative = hardness.double(), members[..., 1, :].double()
+        self._n_negative = negative.sum(-1, keepdim=True)
+        nodes, transform = (part.to(hardness.device) for part in _chebyshev(node_count(lam)))
+        self._transform = transform
+        hardest = torch.nn.functional.pad(self._x * negative, (0, 1)).amax(-1, keepdim=True)  # an empty batch has 0
+        # Each example has one point: the kernel at it serves one sum, the polynomials at it the other.
+        point = torch.where(negative > 0.5, hardest - self._x, self._x)
+        self._kernel = torch.exp((nodes * (-2.0 / lam))[:, None] * point[..., None, :])  # (r, n)
+        self._polynomials = _polynomials(2.0 * point - 1.0, len(nodes))
+        self._hardest_loss = (self._x + hardest).square() / lam
+        factor = torch.exp((self._x.square() - hardest.square()) / lam)  # may overflow at a positive
+        self._column_factor = torch.where(negative > 0.5, factor, 0.0)
+        # Of factor k g^0, g^1, g^2 over the negatives; the first is at least 1 at a positive.
+        self._sums = self._interpolated(torch.stack([self._column_factor * self._x**k for k in range(3)], -2))
 
     def rows(self) -> RowSums:
         """Return the sums over the negatives."""
-        total, first, second = self._sums
+        total, first, second = self._sums.unbind(-2)
         first, second = first / total, second / total
         return RowSums(
-            self._hardest_loss + torch.log(total) - math.log(len(self._g)),
-            self._h.square() + 2.0 * self._h * first + second,
-            2.0 * (self._h + first),
+            self._hardest_loss + torch.log(total) - torch.log(self._n_negative),
+            self._x.square() + 2.0 * self._x * first + second,
+            2.0 * (self._x + first),
         )
 
     def column_slopes(self, row_weight: torch.Tensor) -> torch.Tensor:
-        """Return ``sum_i row_weight_i s_ij dl_ij / dg_j``, shape (n-,), ``s`` the softmax of ``l / lam`` over j."""
-        weights = self._powers(self._h, 2) * (row_weight / self._sums[0])
-        zeroth, first = self._interpolated(self._kernel(self._h) @ weights.T, self._distance)
-        slopes: torch.Tensor = 2.0 * self._column_factor * (first + self._g * zeroth)
+        """Return ``sum_i row_weight_i s_ij dl_ij / dg_j``, shape (n,), ``s`` the softmax of ``l / lam`` over j.
+
+        ``row_weight``, shape (n,), is 0 outside the positives, the result outside the negatives.
+        """
+        weight = torch.where(row_weight == 0.0, 0.0, row_weight / self._sums[..., 0, :])
+        zeroth, first = self._interpolated(torch.stack((weight, weight * self._x), -2)).unbind(-2)
+        slopes: torch.Tensor = 2.0 * self._column_factor * (first + self._x * zeroth)
         return slopes
 
-    def _kernel(self, at: torch.Tensor) -> torch.Tensor:
-        """Return ``k`` of the nodes and the given points, shape (r, n)."""
-        return torch.exp(torch.outer(self._nodes * (-2.0 / self._lam), at))
-
-    def _interpolated(self, at_nodes: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        """Return functions at points of [0, 1], shape (k, n), from their values at the nodes, shape (r, k)."""
-        return (self._transform @ at_nodes).T @ _polynomials(2.0 * at - 1.0, len(self._nodes))
-
-    @staticmethod
-    def _powers(x: torch.Tensor, count: int) -> torch.Tensor:
-        return torch.stack([x**k for k in range(count)])
+    def _interpolated(self, weights: torch.Tensor) -> torch.Tensor:
+        """Return the sums of ``k`` over examples under the given weights, (c, n), at the points of all examples."""
+        at_nodes = self._kernel @ weights.mT
+        return (self._transform @ at_nodes).mT @ self._polynomials
 
 
 @functools.cache
@@ -112,8 +115,11 @@ def _chebyshev(count: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _polynomials(x: torch.Tensor, count: int) -> torch.Tensor:
     """Return the Chebyshev polynomials of degree 0 to ``count - 1`` at points of [-1, 1], shape (count, n)."""
-    values = torch.empty((count, len(x)), dtype=x.dtype, device=x.device)
-    values[0], values[1], twice = 1.0, x, 2.0 * x
+    values = torch.empty((*x.shape[:-1], count, x.shape[-1]), dtype=x.dtype, device=x.device)
+    degrees = values.unbind(-2)
+    degrees[0].fill_(1.0)
+    degrees[1].copy_(x)
+    twice = 2.0 * x
     for degree in range(2, count):
-        torch.mul(twice, values[degree - 1], out=values[degree]).sub_(values[degree - 2])
+        torch.mul(twice, degrees[degree - 1], out=degrees[degree]).sub_(degrees[degree - 2])
     return values

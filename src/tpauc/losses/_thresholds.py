@@ -43,6 +43,10 @@ class TrackedThresholds(nn.Module):
         The step size ``eta``.
     across_processes : bool
         Whether batches consist of the examples of all processes.
+
+    Notes
+    -----
+    All tensors may have a leading axis of problems, each with thresholds of its own (`tpauc.MultiLabelLoss`).
     """
 
     levels: torch.Tensor  # shape (2,): positives, negatives; -inf for a share of 1
@@ -56,76 +60,86 @@ class TrackedThresholds(nn.Module):
         self.register_buffer("distances", torch.zeros(2))
 
     @torch.no_grad()
-    def forward(self, logits: torch.Tensor, y: torch.Tensor, update: bool) -> Selection:
-        """Return the selection by the current thresholds; with ``update``, learn from the batch afterwards."""
+    def forward(
+        self, logits: torch.Tensor, y: torch.Tensor, update: bool, known: torch.Tensor | None = None
+    ) -> Selection:
+        """Return the selection by the current thresholds; with ``update``, learn from the batch afterwards.
+
+        Examples whose ``known`` is 0.0 teach nothing; their weights are arbitrary.
+        """
+        members = class_members(y, known)
         positive = y > 0.5
         u = torch.where(positive, -logits, logits)
         levels = self.levels.to(u)
-        if UNSET in levels.tolist():
-            levels = torch.where(levels == UNSET, self._quantiles(u, y), levels)
+        if bool((levels == UNSET).any()):
+            levels = torch.where(levels == UNSET, self._quantiles(u, members), levels)
             if update:
-                self._store(levels, u, y)
+                self._store(levels, u, members)
         own = _of_its_class(positive, levels)
         selected = torch.where(u < own, 0.0, _of_its_class(positive, constant(self._inverse_shares, u)))
         if update:
-            self._step(u, y, own, selected)
+            self._step(u, members, own, selected)
         return Selection(selected, levels)  # a NaN is selected, so that it shows in the loss
 
     @torch.no_grad()
     def move_to_quantiles(self, logits: torch.Tensor, y: torch.Tensor) -> None:
         """Set the thresholds to the quantiles of the given examples, for classes that they have."""
-        u = (1.0 - 2.0 * y) * logits
-        found = self._quantiles(u, y)
-        self._store(torch.where(found == UNSET, self.levels.to(u), found), u, y)
+        u, members = (1.0 - 2.0 * y) * logits, class_members(y)
+        found = self._quantiles(u, members)
+        self._store(torch.where(found == UNSET, self.levels.to(u), found), u, members)
 
-    def _quantiles(self, u: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def _quantiles(self, u: torch.Tensor, members: torch.Tensor) -> torch.Tensor:
         """Return the thresholds of the global batch, shape (2,); unset for a class without finite ones."""
-        (everyone, labels), _ = gather_columns(torch.stack((u, y)), self._across_processes)
+        everyone, _ = gather_columns(torch.cat((u[..., None, :], members), -2), self._across_processes)
         found = [
-            upper_quantile(everyone[members], share) if share < 1.0 else everyone.new_tensor(-UNSET)
-            for members, share in zip((labels > 0.5, labels < 0.5), self._shares, strict=True)
+            upper_quantile(values[inside > 0.5], share) if share < 1.0 else values.new_tensor(-UNSET)
+            for values, *classes in everyone.view(math.prod(u.shape[:-1]), 3, everyone.shape[-1])
+            for inside, share in zip(classes, self._shares, strict=True)
         ]
-        levels = torch.stack(found)
+        levels = torch.stack(found).view(*u.shape[:-1], 2)
         usable = torch.isfinite(levels) | (constant(self._shares, u) == 1.0)
         return torch.where(usable, levels, UNSET)
 
-    def _store(self, levels: torch.Tensor, u: torch.Tensor, y: torch.Tensor) -> None:
+    def _store(self, levels: torch.Tensor, u: torch.Tensor, members: torch.Tensor) -> None:
         """Set the thresholds that have changed, and the distances of their classes from the batch."""
-        means = self._class_means(u, y, _of_its_class(y > 0.5, levels), torch.zeros_like(u))
-        for k, (new, old, mean) in enumerate(zip(levels.tolist(), self.levels.tolist(), means, strict=True)):
-            distance = 0.0 if mean is None else mean[1]
-            if math.isfinite(new) and math.isfinite(distance) and new != old:
-                self.levels[k], self.distances[k] = new, distance
+        _, distances = self._class_means(u, members, _of_its_class(members[..., 0, :] > 0.5, levels))
+        changed = torch.isfinite(levels) & torch.isfinite(distances) & (levels != self.levels)
+        self._set(changed, levels, distances)
 
-    def _step(self, u: torch.Tensor, y: torch.Tensor, own: torch.Tensor, weight: torch.Tensor) -> None:
-        levels, distances = self.levels.tolist(), self.distances.tolist()
-        for k, mean in enumerate(self._class_means(u, y, own, weight)):
-            if mean is None:
-                continue
-            moved = levels[k] + self._rate * distances[k] * self._shares[k] * (mean[0] - 1.0)
-            averaged = distances[k] + self._rate * (mean[1] - distances[k])
-            # Infinite or NaN logits must not stay in the state.
-            if math.isfinite(moved) and math.isfinite(averaged):
-                levels[k], distances[k] = moved, averaged
-        self.levels.copy_(self.levels.new_tensor(levels))
-        self.distances.copy_(self.distances.new_tensor(distances))
+    def _step(self, u: torch.Tensor, members: torch.Tensor, own: torch.Tensor, weight: torch.Tensor) -> None:
+        means, batch_distances = self._class_means(u, members, own, weight)
+        levels, distances = self.levels.to(u), self.distances.to(u)
+        moved = levels + self._rate * constant(self._shares, u) * distances * (means - 1.0)
+        averaged = torch.lerp(distances, batch_distances, min(self._rate, 1.0))  # beyond 1 an average diverges
+        # Infinite or NaN logits must not stay in the state; the means of a class without examples are NaN.
+        self._set(torch.isfinite(moved) & torch.isfinite(averaged), moved, averaged)
+
+    def _set(self, where: torch.Tensor, levels: torch.Tensor, distances: torch.Tensor) -> None:
+        self.levels.copy_(torch.where(where, levels.to(self.levels), self.levels))
+        self.distances.copy_(torch.where(where, distances.to(self.distances), self.distances))
 
     def _class_means(
-        self, u: torch.Tensor, y: torch.Tensor, own: torch.Tensor, weight: torch.Tensor
-    ) -> list[tuple[float, float] | None]:
-        """Return the mean weight and the mean ``|u - t|`` of each class, None for a class without examples."""
+        self, u: torch.Tensor, members: torch.Tensor, own: torch.Tensor, weight: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the mean weight and the mean ``|u - t|`` of each class, NaN for a class without examples."""
         distance = (u - own).abs_()
         if 1.0 in self._shares:
             distance = torch.where(own == -UNSET, 0.0, distance)
+        one = torch.ones_like(u)
         with full_precision(u.device):
-            sums = torch.stack((y, 1.0 - y)) @ torch.stack((weight, distance, torch.ones_like(u)), 1)
-        totals: list[list[float]] = sum_over_processes(sums, self._across_processes).tolist()
-        return [(total / size, far / size) if size > 0.0 else None for total, far, size in totals]
+            sums = members @ torch.stack((one if weight is None else weight, distance, one), -1)
+        total, far, size = sum_over_processes(sums, self._across_processes).unbind(-1)
+        return total / size, far / size
+
+
+def class_members(y: torch.Tensor, known: torch.Tensor | None = None) -> torch.Tensor:
+    """Return 1.0 for the members of each class, shape (2, n): positives, negatives."""
+    return torch.stack((y, (constant(1.0, y) if known is None else known) - y), -2)
 
 
 def _of_its_class(positive: torch.Tensor, of_classes: torch.Tensor) -> torch.Tensor:
     """Return for every example the number of its class, from that of the positives and that of the negatives."""
-    return torch.where(positive, of_classes[0], of_classes[1])
+    return torch.where(positive, of_classes[..., :1], of_classes[..., 1:])
 
 
 def upper_quantile(values: torch.Tensor, share: float) -> torch.Tensor:

@@ -110,12 +110,12 @@ class CVaRTPAUCLoss(nn.Module):
     @property
     def positive_threshold(self) -> torch.Tensor:
         """The logit ``t+`` at or below which a positive is hard; ``inf`` for ``alpha=1``, ``-inf`` before training."""
-        return -self.thresholds.levels[0]
+        return -self.thresholds.levels[..., 0]
 
     @property
     def negative_threshold(self) -> torch.Tensor:
         """The logit ``t-`` at or above which a negative is hard; ``-inf`` for ``beta=1``, ``inf`` before training."""
-        return self.thresholds.levels[1]
+        return self.thresholds.levels[..., 1]
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor, indices: torch.Tensor | None = None) -> torch.Tensor:
         """Return the loss, a tensor of shape (), at least float32.

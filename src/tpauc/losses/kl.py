@@ -12,15 +12,20 @@ Its gradient is the mean of ``p_ij dl_ij`` with ``p_ij = u_i^(lam / tau - 1) exp
 
 from __future__ import annotations
 
+import functools
 import math
+from typing import Any
 
 import torch
 from torch import nn
 
 from tpauc._validation import check_choice, check_flag, check_logits_and_labels, check_positive, check_share
+from tpauc.losses._hardness import Hardness
 from tpauc.losses._moments import PairMean
 from tpauc.losses._objective import SCORES, differentiable
-from tpauc.losses._pair_matrix import PairMatrix, check_indices, check_num_examples
+from tpauc.losses._pair_matrix import PairMatrix, can_interpolate, check_indices, check_num_examples
+from tpauc.losses._square_exponentials import SquareExponentials
+from tpauc.losses._thresholds import class_members
 from tpauc.losses._transforms import refuse_transforms
 from tpauc.losses.distributed import gather_columns
 from tpauc.losses.surrogates import as_surrogate
@@ -117,35 +122,87 @@ class KLTPAUCLoss(nn.Module):
         update = self.training and torch.is_grad_enabled()
         return differentiable(lambda z: self._pair_mean(z, y, rows, update), flat_logits, self.across_processes)
 
-    def _pair_mean(self, z: torch.Tensor, y: torch.Tensor, indices: torch.Tensor | None, update: bool) -> PairMean:
+    def _values(self, z: torch.Tensor, y: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
+        """Return the loss of each problem, for tensors of shape (k, n) and a state of shape (k,)."""
+        update = self.training and torch.is_grad_enabled()
+        if can_interpolate(self.surrogate, self.scores, self.lam, z.device):
+            members = class_members(y, known)
+            return differentiable(
+                lambda logits: self._without_pairs(logits, members, None, update), z, self.across_processes
+            )
+        values = []
+        for column, chosen in enumerate(known > 0.5):
+            pair_mean = functools.partial(self._pair_mean, y=y[column, chosen], indices=None, update=update, at=column)
+            values.append(differentiable(pair_mean, z[column, chosen], self.across_processes))
+        return torch.stack(values)
+
+    def _pair_mean(
+        self, z: torch.Tensor, y: torch.Tensor, indices: torch.Tensor | None, update: bool, at: Any = ...
+    ) -> PairMean:
+        """Return the loss of one problem whose state is ``log_w[at]``."""
         pairs = PairMatrix(z, y, self.surrogate, self.scores, self.across_processes)
-        rows = None
         if indices is not None:
-            everyone, _ = gather_columns(indices, self.across_processes)
-            rows = everyone[pairs.members]
+            indices, _ = gather_columns(indices, self.across_processes)
         if pairs.n_positive == 0 or pairs.n_negative == 0:
             return pairs.without_pairs()
-        sums = pairs.square_exponentials(self.lam)
-        if sums is None:
-            batch_log_u = pairs.row_values(lambda _, loss: _log_mean_exp(loss / self.lam))
-        else:
-            of_rows = sums.rows()
-            batch_log_u = of_rows.log_mean.to(z)
+        if pairs.interpolation_pays(self.lam):
+            return self._without_pairs(z, class_members(y), indices, update, at)
+        rows = None if indices is None else indices[pairs.members]
+        batch_log_u = pairs.row_values(lambda _, loss: _log_mean_exp(loss / self.lam))
         log_u = batch_log_u if rows is None else _average(self.log_u[rows].to(z), batch_log_u, self.inner_rate)
-        log_power = log_u * (self.lam / self.tau)
-        batch_log_w = _log_mean_exp(log_power)
-        log_w = _average(self.log_w.to(z), batch_log_w, self.outer_rate)
-        if update and bool(torch.isfinite(log_u).all()):
-            self.log_w.copy_(log_w)
-            if rows is not None:
+        share = self._row_shares(log_u, update, at)
+        if rows is not None:
+            share = share * torch.exp(batch_log_u - log_u)
+            if update and bool(torch.isfinite(log_u).all()):
                 self.log_u[rows] = log_u.to(self.log_u)
-        # p_ij = u_i^(lam / tau) / w * exp(l_ij / lam) / u_i, with both quotients relative to those of the batch, which
-        # are softmaxes: nothing overflows, and a loss of 1e8 loses no digits of a weight.
-        correction = torch.exp(batch_log_u - log_u + batch_log_w - log_w)
-        row_weight = torch.softmax(log_power, 0) * correction * (pairs.n_positive * pairs.n_negative)
-        if sums is None:
-            return pairs.weighted_mean(row_weight, lambda _, loss: torch.softmax(loss / self.lam, 1))
-        return pairs.exponential_mean(sums, row_weight, of_rows)
+        row_weight = share * (pairs.n_positive * pairs.n_negative)
+        return pairs.weighted_mean(row_weight, lambda _, loss: torch.softmax(loss / self.lam, 1))
+
+    def _without_pairs(
+        self, z: torch.Tensor, members: torch.Tensor, indices: torch.Tensor | None, update: bool, at: Any = ...
+    ) -> PairMean:
+        """Return the loss by interpolation, of each problem if tensors have a leading axis of problems."""
+        everyone, own = gather_columns(torch.cat((z[..., None, :], members), -2), self.across_processes)
+        z, members = everyone[..., 0, :], everyone[..., 1:, :]
+        positive, negative = (members > 0.5).unbind(-2)
+        has_pairs = (positive.any(-1) & negative.any(-1))[..., None]
+        positive = positive & has_pairs
+        score = Hardness.of(z)
+        sums = SquareExponentials(torch.where(members[..., 0, :] > 0.5, score.rest, score.value), members, self.lam)
+        rows = sums.rows()
+        log_u = rows.log_mean
+        if indices is not None:
+            log_u = _average(self.log_u[indices].to(log_u), rows.log_mean, self.inner_rate)
+        share = self._row_shares(log_u, update, at, positive)
+        if indices is not None:
+            share = share * torch.exp(rows.log_mean - log_u)
+            if update and bool(torch.isfinite(log_u[positive]).all()):
+                self.log_u[indices[positive]] = log_u[positive].to(self.log_u)
+        share = torch.where(positive, share, 0.0)
+        value = torch.where(positive, share * rows.weighted_loss, 0.0).sum(-1)
+        by_score = torch.where(positive, -share * rows.weighted_slope, sums.column_slopes(share))
+        by_score = torch.where(has_pairs, by_score, 0.0).to(z)
+        return PairMean(value.to(z), (by_score * score.value * score.rest)[..., own])
+
+    def _row_shares(
+        self, log_u: torch.Tensor, update: bool, at: Any, positive: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Return ``u_i^(lam / tau) / w`` over the number of positives, after ``w`` has learned from the batch.
+
+        Relative to the batch it is a softmax: nothing overflows, and a loss of 1e8 loses no digits of a weight.
+        """
+        log_power = log_u * (self.lam / self.tau)
+        if positive is not None:
+            log_power = torch.where(positive, log_power, -math.inf)
+            count = positive.sum(-1)
+        else:
+            count = torch.tensor(log_u.shape[-1], device=log_u.device)
+        batch_log_w = torch.logsumexp(log_power, -1) - torch.log(count.to(log_u))
+        old = self.log_w[at].to(log_u)
+        log_w = _average(old, batch_log_w, self.outer_rate)
+        if update:
+            self.log_w[at] = torch.where(torch.isfinite(batch_log_w), log_w, old).to(self.log_w)
+        return torch.softmax(log_power, -1) * torch.exp(batch_log_w - log_w)[..., None]
 
     def extra_repr(self) -> str:
         return (

@@ -1,8 +1,9 @@
 """One loss for several labels: `MultiLabelLoss` applies a loss to every column of logits and labels.
 
-A loss without state treats all columns in one pass where its formula allows it (`tpauc.losses._loss_columns`): pair
-losses by moments, truncated losses and cross-entropies. Others are called column by column: surrogates that need the
-pairs themselves, and losses with state, of which every column has a copy.
+A loss treats all columns in one pass where its formula allows it (`tpauc.losses._loss_columns`): pair losses by
+moments, truncated losses, cross-entropies, and the losses of this package with state, whose buffers then have a leading
+axis of columns. Surrogates that need the pairs themselves are called column by column; of other losses with state,
+every column has a copy.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import torch
 from torch import nn
 
 from tpauc._validation import brief, check_choice, check_count, check_logit_matrix
-from tpauc.losses._loss_columns import Problems, has_moments, mean_terms, pair_risks, selected
+from tpauc.losses._loss_columns import Problems, constant_weight_risks, has_moments, mean_terms, pair_risks, selected
 from tpauc.losses._transforms import refuse_transforms
 from tpauc.losses.baselines import (
     ClassBalancedCrossEntropy,
@@ -23,8 +24,11 @@ from tpauc.losses.baselines import (
     ReweightedCrossEntropy,
     TruncatedLoss,
 )
+from tpauc.losses.cvar import CVaRTPAUCLoss
 from tpauc.losses.distributed import sum_over_processes
+from tpauc.losses.kl import KLTPAUCLoss
 from tpauc.losses.minimax import SaddleLoss
+from tpauc.losses.rate_constrained import FPRAtRecallLoss, RecallAtFPRLoss
 from tpauc.losses.tpauc_loss import SquareAUCLoss, TPAUCLoss, WarmUp
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -36,8 +40,8 @@ class MultiLabelLoss(nn.Module):
     Equal to a loop over columns in value and gradient. Rows whose label in a column is NaN do not count in that column;
     a column that lacks a class has the loss that the inner loss gives to a batch without pairs, for most of them 0.
 
-    A loss with state (thresholds, moving averages, dual variables) is copied ``num_labels`` times: each column has
-    state of its own, in the ``state_dict`` under ``losses.<column>``.
+    Each column has state of its own (thresholds, moving averages). The buffers of `CVaRTPAUCLoss`, `KLTPAUCLoss`,
+    `RecallAtFPRLoss` and `FPRAtRecallLoss` get a first axis of ``num_labels``; other losses with state are copied.
 
     Parameters
     ----------
@@ -52,7 +56,7 @@ class MultiLabelLoss(nn.Module):
     Attributes
     ----------
     losses : nn.ModuleList
-        One loss per column, or a single one that all columns share.
+        A single loss for all columns, or one per column.
 
     Examples
     --------
@@ -66,8 +70,8 @@ class MultiLabelLoss(nn.Module):
     >>> columns = [alone(logits[:, 0], labels[:, 0]), alone(logits[:3, 1], labels[:3, 1])]
     >>> torch.allclose(value, sum(columns) / 2)
     True
-    >>> MultiLabelLoss(CVaRTPAUCLoss(0.5, 0.5), num_labels=2).losses[1].negative_threshold
-    tensor(inf)
+    >>> MultiLabelLoss(CVaRTPAUCLoss(0.5, 0.5), num_labels=2).losses[0].negative_threshold
+    tensor([inf, inf])
     """
 
     def __init__(self, loss: nn.Module, num_labels: int | None = None, *, reduction: str = "mean") -> None:
@@ -80,11 +84,14 @@ class MultiLabelLoss(nn.Module):
             )
         self.num_labels = None if num_labels is None else check_count(num_labels, "num_labels")
         self.reduction = check_choice(reduction, "reduction", REDUCTIONS)
-        has_state = next(loss.parameters(), None) is not None or next(loss.buffers(), None) is not None
-        if has_state and self.num_labels is None:
+        if _has_state(loss) and self.num_labels is None:
             raise ValueError(f"num_labels is needed for {type(loss).__name__}, which keeps state for every label")
-        copies = [copy.deepcopy(loss) for _ in range(self.num_labels or 0)] if has_state else [loss]
-        self.losses = nn.ModuleList(copies)
+        if not _has_state(loss) or self.num_labels is None:
+            self.losses = nn.ModuleList([loss])
+        elif all(type(part) in AT_ONCE or not _has_state(part) for part in _phases(loss)):
+            self.losses = nn.ModuleList([_widened(loss, self.num_labels)])
+        else:
+            self.losses = nn.ModuleList([copy.deepcopy(loss) for _ in range(self.num_labels)])
 
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the loss, a tensor of shape (), or (k,) without a reduction; at least float32.
@@ -143,6 +150,24 @@ def _current(loss: nn.Module) -> nn.Module:
     return loss
 
 
+def _phases(loss: nn.Module) -> list[nn.Module]:
+    """Return the losses of which a `WarmUp` consists, or the loss itself."""
+    return [*_phases(loss.first), *_phases(loss.then)] if isinstance(loss, WarmUp) else [loss]
+
+
+def _has_state(loss: nn.Module) -> bool:
+    return next(loss.parameters(), None) is not None or next(loss.buffers(), None) is not None
+
+
+def _widened(loss: nn.Module, num_labels: int) -> nn.Module:
+    """Return a copy of the loss with a first axis of ``num_labels`` in all buffers."""
+    loss = copy.deepcopy(loss)
+    for part in loss.modules():
+        for name, buffer in list(part.named_buffers(recurse=False)):
+            part.register_buffer(name, buffer.expand(num_labels, *buffer.shape).clone())
+    return loss
+
+
 # ------------------------------------------------------------------------------------------- losses of all columns
 
 
@@ -170,6 +195,20 @@ def _elementwise(loss: FocalLoss | ClassBalancedFocal, problems: Problems) -> to
     return mean_terms(loss._terms(problems.logits, problems.y), problems.known, loss.across_processes)
 
 
+def _cvar(loss: CVaRTPAUCLoss, problems: Problems) -> torch.Tensor:
+    update = loss.training and torch.is_grad_enabled()
+    weight = loss.thresholds(problems.logits.detach(), problems.y, update, problems.known).weight
+    return constant_weight_risks(problems, weight, loss.surrogate, loss.scores, loss.across_processes)
+
+
+def _rates(loss: RecallAtFPRLoss | FPRAtRecallLoss, problems: Problems) -> torch.Tensor:
+    return loss._values(*problems)
+
+
+def _kl(loss: KLTPAUCLoss, problems: Problems) -> torch.Tensor:
+    return loss._values(*problems)
+
+
 # How a loss treats all columns at once; None if its formula does not allow it. Subclasses of users are not in it.
 AT_ONCE: Mapping[type[nn.Module], Callable[..., torch.Tensor | None]] = {
     TPAUCLoss: _pair_losses,
@@ -179,4 +218,8 @@ AT_ONCE: Mapping[type[nn.Module], Callable[..., torch.Tensor | None]] = {
     FocalLoss: _elementwise,
     ClassBalancedFocal: _elementwise,
     ClassBalancedCrossEntropy: _elementwise,
+    CVaRTPAUCLoss: _cvar,
+    RecallAtFPRLoss: _rates,
+    FPRAtRecallLoss: _rates,
+    KLTPAUCLoss: _kl,
 }

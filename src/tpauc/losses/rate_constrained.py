@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from tpauc._validation import check_flag, check_logits_and_labels, check_open_share, check_positive
-from tpauc.losses._thresholds import TrackedThresholds
+from tpauc.losses._thresholds import TrackedThresholds, class_members
 from tpauc.losses._transforms import refuse_transforms
 from tpauc.losses.distributed import global_sum, sum_over_processes
 from tpauc.losses.surrogates import as_surrogate
@@ -52,35 +52,44 @@ class _RateConstrainedLoss(nn.Module):
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the loss, a tensor of shape (), at least float32."""
         refuse_transforms(self, logits=logits, labels=labels)
-        z, y = check_logits_and_labels(logits, labels)
+        return self._values(*check_logits_and_labels(logits, labels))
+
+    def _values(self, z: torch.Tensor, y: torch.Tensor, known: torch.Tensor | None = None) -> torch.Tensor:
+        """Return the loss, of each problem if tensors and state have a leading axis of problems."""
         update = self.training and torch.is_grad_enabled()
-        threshold = self._on_logits(self.thresholds(z.detach(), y, update).levels)
+        threshold = self._on_logits(self.thresholds(z.detach(), y, update, known).levels)[..., None]
         margin = (2.0 * y - 1.0) * (z - torch.where(torch.isfinite(threshold), threshold, 0.0))
-        members = torch.stack((y, 1.0 - y))
-        sizes = sum_over_processes(members.sum(1), self.across_processes)
-        has_pairs = (sizes > 0.0).all()
-        weights = self._weights(margin.detach(), members / sizes.clamp_min(1.0)[:, None], update and bool(has_pairs))
-        terms = (members * self.surrogate(margin)).sum(1) / sizes.clamp_min(1.0)
-        value = global_sum((weights * terms).sum(), self.across_processes)
+        members = class_members(y, known)
+        sizes = sum_over_processes(members.sum(-1), self.across_processes)
+        has_pairs = (sizes > 0.0).all(-1)
+        weights = self._weights(margin.detach(), members / sizes.clamp_min(1.0)[..., None], has_pairs, update)
+        losses = self.surrogate(margin.reshape(-1)).view_as(margin)
+        terms = (members * losses[..., None, :]).sum(-1) / sizes.clamp_min(1.0)
+        value = global_sum((weights * terms).sum(-1), self.across_processes)
         return torch.where(has_pairs, value, 0.0 * value)
 
     def _on_logits(self, levels: torch.Tensor) -> torch.Tensor:
         """Return the threshold of the class with the constraint; levels are hardness logits."""
-        return -levels[0] if self._region.alpha < 1.0 else levels[1]
+        return -levels[..., 0] if self._region.alpha < 1.0 else levels[..., 1]
 
     @torch.no_grad()
-    def _weights(self, margin: torch.Tensor, averaging: torch.Tensor, update: bool) -> torch.Tensor:
+    def _weights(
+        self, margin: torch.Tensor, averaging: torch.Tensor, has_pairs: torch.Tensor, update: bool
+    ) -> torch.Tensor:
         """Return the factors of the terms of positives and negatives, shape (2,): 1, and the multiplier."""
-        _, slope = self.surrogate.value_and_slope(margin)
-        batch = sum_over_processes((averaging * slope.abs()).sum(1), self.across_processes)
+        _, slope = self.surrogate.value_and_slope(margin.reshape(-1))
+        in_classes = (averaging * slope.abs().view_as(margin)[..., None, :]).sum(-1)
+        batch = sum_over_processes(in_classes, self.across_processes)
         slopes = self.slopes.to(margin)
-        slopes = torch.where((slopes > 0.0).all(), slopes + self.dual_lr * (batch - slopes), batch)
-        if update and bool(torch.isfinite(slopes).all()):
-            self.slopes.copy_(slopes)
+        averaged = torch.lerp(slopes, batch, min(self.dual_lr, 1.0))  # beyond 1 an average diverges
+        slopes = torch.where((slopes > 0.0).all(-1, keepdim=True), averaged, batch)
+        if update:
+            usable = has_pairs & torch.isfinite(slopes).all(-1)
+            self.slopes.copy_(torch.where(usable[..., None], slopes.to(self.slopes), self.slopes))
         constrained = 0 if self._region.alpha < 1.0 else 1
         weights = torch.ones_like(slopes)
-        quotient = slopes[1 - constrained] / slopes[constrained].clamp_min(torch.finfo(slopes.dtype).tiny)
-        weights[constrained] = quotient.clamp_max(_LARGEST_MULTIPLIER)
+        quotient = slopes[..., 1 - constrained] / slopes[..., constrained].clamp_min(torch.finfo(slopes.dtype).tiny)
+        weights[..., constrained] = quotient.clamp_max(_LARGEST_MULTIPLIER)
         return weights
 
 

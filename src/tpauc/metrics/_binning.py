@@ -118,12 +118,12 @@ def _lowest(values: FloatArray, k: int, about: float) -> FloatArray:
     """Return the ``k`` lowest values; quick if the highest of them is not far above ``about``."""
     if k == values.size:
         return values
-    candidates = values[values >= about]
+    candidates = values.take(np.flatnonzero(values >= about))
     place = k - (values.size - candidates.size) - 1
     if place < 0:
         return np.partition(values, k - 1)[:k]
     threshold = np.partition(candidates, place)[place]
-    below = values[values < threshold]
+    below = values.take(np.flatnonzero(values < threshold))
     at_threshold = np.full(k - below.size, threshold, dtype=values.dtype)
     # Values that were in order stay in order.
     return np.concatenate((below, at_threshold) if values[0] <= values[-1] else (at_threshold, below))
@@ -149,7 +149,7 @@ def _count_all(positives: FloatArray, negatives: FloatArray) -> tuple[int, int]:
 
 
 def _without(values: FloatArray, decided: BoolArray) -> FloatArray:
-    return values[~decided] if decided.any() else values
+    return values.take(np.flatnonzero(~decided)) if decided.any() else values
 
 
 class _Bins:
@@ -248,7 +248,10 @@ def _count_by_sorting(positives: FloatArray, negatives: FloatArray) -> tuple[int
 
 def is_sorted(values: FloatArray) -> bool:
     """Return whether values are in ascending order; the first few decide for most that are not."""
-    return all(bool((part[:-1] <= part[1:]).all()) for part in (values[:64], values))
+    if not (values[:63][: values.size - 1] <= values[1:64]).all():
+        return False
+    ends = (slice(rows.start, rows.stop + 1) for rows in _blocks(values.size))  # a block and the row after it
+    return all(bool((part[:-1] <= part[1:]).all()) for part in (values[rows] for rows in ends))
 
 
 def _blocks(size: int) -> Iterator[slice]:

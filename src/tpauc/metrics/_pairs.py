@@ -44,8 +44,7 @@ def selected_pairs(positive: BoolArray, scores: FloatArray, k_positive: int, k_n
     # Rows from a database often come in the order of their scores. Then there is nothing to select or sort.
     for step in (1, -1):
         if is_sorted(scores[::step]):
-            positives, negatives = scores.compress(positive)[::step], scores.compress(~positive)[::step]
-            return _sorted_pairs(positives[:k_positive].copy(), negatives[-k_negative:].copy())
+            return _pairs_in_order(positive[::step], scores[::step], k_positive, k_negative)
     if scores.size >= _MANY_ROWS:
         return PairCounts(*count_pairs(positive, scores, k_positive, k_negative), k_positive * k_negative)
     # In place: the selections are copies, and new memory costs more than sorting.
@@ -54,6 +53,15 @@ def selected_pairs(positive: BoolArray, scores: FloatArray, k_positive: int, k_n
     positives.sort()
     negatives.sort()
     return _sorted_pairs(positives, negatives)
+
+
+def _pairs_in_order(positive: BoolArray, scores: FloatArray, k_positive: int, k_negative: int) -> PairCounts:
+    """Count the pairs of the region where rows come in ascending order of their scores; reads no other rows twice."""
+    places = np.flatnonzero(positive)
+    n_left_out = scores.size - places.size - k_negative
+    # A row has as many negatives before it as rows less positives.
+    first = n_left_out + int(np.searchsorted(places - np.arange(places.size), n_left_out, side="right"))
+    return _sorted_pairs(scores.take(places[:k_positive]), scores[first:].compress(~positive[first:]))
 
 
 def _sorted_pairs(positives: FloatArray, negatives: FloatArray) -> PairCounts:

@@ -76,7 +76,8 @@ class LinearScorer(NamedTuple):
     intercept: float
 
     def __call__(self, X: Array) -> Array:
-        return np.asarray(X @ self.coef + self.intercept)
+        # BLAS adds up in another order for columns that lie together, as in frames: equal rows get equal scores.
+        return np.asarray(np.ascontiguousarray(X) @ self.coef + self.intercept)
 
     def attributes(self, scaler: StandardScaler) -> dict[str, Any]:
         """Return the coefficients in the units of the features."""

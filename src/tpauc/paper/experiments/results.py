@@ -41,8 +41,18 @@ from tpauc.paper.experiments.recipes import RECIPES
 from tpauc.region import Region
 
 _PACKAGE = Path(__file__).parents[2]
-_DAMAGED = (zipfile.BadZipFile, zlib.error, tokenize.TokenError, SyntaxError, TypeError, LookupError)
-_DAMAGED += (ValueError, EOFError, RuntimeError)  # what NumPy raises, depending on where a file of arrays is damaged
+# What NumPy raises, depending on where a file of arrays is damaged.
+_DAMAGED: tuple[type[Exception], ...] = (
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+    SyntaxError,
+    TypeError,
+    LookupError,
+    ValueError,
+    EOFError,
+    RuntimeError,
+)
 
 # ----------------------------------------------------------------------------------------------------------------- rows
 
