@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import tpauc
 from tpauc.cli.demo import LIGHTGBM, LOGISTIC, OURS, REGION, demo_lines, models_by_name, three_parts, verdict
 from tpauc.cli.main import app
+from tpauc.reporting.wording import signed_text
 
 WITHOUT_TORCH = """
 import sys
@@ -60,6 +61,10 @@ def test_the_document_holds_every_model_and_the_report_shows_it(finished):
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Guarantee: FPR \u2264 5\N{NO-BREAK SPACE}% on new rows with probability 95\N{NO-BREAK SPACE}%." in page
     assert all(name in page for name in (LOGISTIC, LIGHTGBM, OURS))
+    for found in document["differences"]:  # the page has them the other way round
+        limits = f"{signed_text(-found['high'])} to {signed_text(-found['low'])}"
+        assert limits in page
+    assert "<code>tpauc demo</code>" in page
     assert [line.partition(" on ")[0] for line in stderr.splitlines() if "training" in line] == [
         f"tpauc: training {name}" for name in (LOGISTIC, LIGHTGBM, OURS)
     ]

@@ -97,7 +97,7 @@ def test_promises_name_the_rate_that_is_kept():
         ((0.1, -0.1, 0.3), 0.4, 0.5, False, "no significant difference (p = 0.400)"),
         ((0.0, 0.0, 0.0), 1.0, 0.5, False, "no significant difference (p = 1.000)"),
         ((0.0, 0.0, 0.0), 1.0, 0.5, True, "ranks all rows as a does"),
-        ((0.0, 0.0, 0.0), 1.0, 0.0, False, "misses the region, as a does, so the areas compare nothing"),
+        ((0.0, 0.0, 0.0), 1.0, 0.0, False, "misses the region like a, so there is nothing to compare"),
     ],
 )
 def test_verdicts_say_no_more_than_the_comparison(lead, p_value, tpauc, same, expected):

@@ -55,6 +55,7 @@ def demo(
     for module, extra in (("sklearn", "cli"), ("lightgbm", "lightgbm"), ("jinja2", "report"), ("matplotlib", "report")):
         import_extra(module, extra)
     from tpauc.reporting import report
+    from tpauc.reporting.wording import share_text
 
     page = check_new_page(out / REPORT, overwrite=overwrite)
     start = time.perf_counter()
@@ -79,8 +80,9 @@ def demo(
         alpha=REGION.alpha,
         beta=REGION.beta,
         out=page,
-        title=f"Finding eights: 3 models, at least {percent(1 - REGION.alpha)} found, at most {percent(REGION.beta)} "
-        "false alarms",
+        title=f"Finding eights: 3 models, at least {share_text(1.0 - REGION.alpha)} found, at most "
+        f"{share_text(REGION.beta)} false alarms",
+        command="tpauc demo",
         operating_points={OURS: deployed},
     )
     document |= {"seconds": round(time.perf_counter() - start, 1), "report": str(page)}
@@ -150,8 +152,9 @@ def demo_document(
     differences = []
     for name in scores:
         if name != OURS:
-            found = compare_in_region(judged, scores[OURS], scores[name], REGION, _OPTIONS)
-            ends = {"difference": found.difference, "low": found.low, "high": found.high}
+            # In the order of the report, so that both show the same interval; resampling depends on it a little.
+            found = compare_in_region(judged, scores[name], scores[OURS], REGION, _OPTIONS)
+            ends = {"difference": -found.difference, "low": -found.high, "high": -found.low}
             differences.append({"minus": name, **ends, "p_value": found.p_value, "interval": found.method})
     return {
         "digit": DIGIT,

@@ -388,7 +388,7 @@ class ROCRegionDisplay:
         if ax is None:
             _, ax = import_extra("matplotlib.pyplot", "report").subplots()
         self.ax_, self.figure_ = ax, ax.figure  # type: ignore[assignment]  # a subfigure will do
-        colour = COLOURS["region"][0]
+        colour = COLOURS["region-line"][0]
         corner = (0.0, 1.0 - region.alpha), region.beta, region.alpha
         self.region_ = ax.add_patch(Rectangle(*corner, fill=False, edgecolor=colour, lw=1.2, zorder=1))
         style = {"lw": 1.0, "alpha": 0.7} if len(curves) > 1 else {}

@@ -28,6 +28,7 @@ COLOURS = {
     "ink": ("#1c1b22", "#eceaf0"),
     "faint": ("#8b8794", "#86828f"),
     "region": ("#ffd54a", "#d8b13a"),
+    "region-line": ("#a98e3b", "#e0c676"),  # a line of the colour above would be too pale
 }
 
 # Five colours and four dashes have no common factor, so twenty models in a row all look different.

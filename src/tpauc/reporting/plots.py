@@ -193,7 +193,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     _draw_axes(axes, panel)
     if panel.region is not None:
         width, height = panel.region
-        colour = COLOURS["region"][0]
+        colour = COLOURS["region-line"][0]
         axes.add_patch(Rectangle((0, 1 - height), width, height, edgecolor=colour, fill=False, lw=0.8, zorder=0))
     for area in panel.areas:
         axes.fill_between(area.x, area.y, area.base, color=COLOURS[area.colour][0], alpha=area.opacity, lw=0)

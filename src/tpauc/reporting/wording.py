@@ -173,7 +173,7 @@ def verdict(versus: Comparison, tpauc: float, first: str, *, same: bool) -> str:
     if same:
         return f"ranks all rows as {first} does"
     if tpauc == versus.difference == 0.0:
-        return f"misses the region, as {first} does, so the areas compare nothing"
+        return f"misses the region like {first}, so there is nothing to compare"
     found = "better" if versus.low > 0.0 else "worse" if versus.high < 0.0 else "no significant difference"
     return f"{found} (p {'< 0.001' if versus.p_value < 0.001 else f'= {versus.p_value:.3f}'})"
 
