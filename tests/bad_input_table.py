@@ -73,6 +73,7 @@ class Row:
     kinds: dict[str, str] = field(default_factory=dict)
     meaning: dict[str, dict[str, Any]] = field(default_factory=dict)  # by argument: further values with a meaning
     files: Callable[[], None] | None = None  # makes the files that a valid call reads, in the current folder
+    variant: str = ""  # tells a second row of a callable from the first: with a setting that uses other arguments
 
     @property
     def target(self) -> Any:
@@ -495,6 +496,13 @@ CLASSIFIERS = [
         _classifier,
         kinds={"random_state": "refused", "regularization": "share"},
         meaning={"regularization": {"1.5": 1.5, "2**63": 2.0**63}},
+    ),
+    Row(
+        "TPAUCClassifier",
+        {"model": "mlp", **REGION, "n_folds": 2, "cross_entropy_steps": 2, "random_state": 0},
+        _classifier,
+        kinds={"random_state": "refused"},
+        variant="networks",
     ),
     Row(
         "TPAUCClassifier.fit",

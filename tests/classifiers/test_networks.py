@@ -18,6 +18,7 @@ from tpauc.classifiers.network.networks import (
     NetworkSettings,
     PerceptronBank,
     as_tensor,
+    check_device,
     logits_in_parts,
     new_bank,
     smoothed_tpauc,
@@ -326,3 +327,14 @@ def test_dropout_follows_from_the_seed_and_leaves_global_random_numbers_alone():
         torch.manual_seed(seed)
         assert torch.equal(drawn, torch.rand(1))
     np.testing.assert_array_equal(*logits)
+
+
+@pytest.mark.parametrize("device", ["foo", "meta", "cuda:99"])
+def test_a_device_that_torch_has_not_is_named(device):
+    with pytest.raises(ValueError, match=f"device must be one that torch has here, such as 'cpu', got '{device}': "):
+        check_device(device)
+
+
+@pytest.mark.parametrize("device", ["cpu", torch.device("cpu")])
+def test_a_device_may_be_text_or_an_object_of_torch(device):
+    check_device(device)

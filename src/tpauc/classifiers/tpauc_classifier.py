@@ -273,8 +273,10 @@ class TPAUCClassifier(RegionClassifier):
 
     def _network(self) -> tuple[BankMaker, NetworkSettings]:
         import_extra("torch", "torch")
-        from tpauc.classifiers.network.networks import ModuleBank, NetworkSettings, PerceptronBank
+        from tpauc.classifiers.network.networks import ModuleBank, NetworkSettings, PerceptronBank, check_device
 
+        if self.device is not None:
+            check_device(self.device)
         make = partial(ModuleBank, self.model) if callable(self.model) else PerceptronBank
         return make, NetworkSettings(**_given(steps=self.cross_entropy_steps, folds=self.n_folds))
 

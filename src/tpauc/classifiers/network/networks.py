@@ -29,7 +29,7 @@ import torch.nn.functional as F
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from tpauc._validation import check_logit_count, check_module
+from tpauc._validation import brief, check_logit_count, check_module, check_text
 from tpauc.classifiers.progress import steps
 from tpauc.region import Region, hard_mass
 from tpauc.samplers import GENERATOR_LOCK
@@ -170,6 +170,20 @@ class ModuleScorer(NamedTuple):
 def as_tensor(X: npt.NDArray[Any], device: str) -> torch.Tensor:
     """Return rows as float32, the type that modules are made for."""
     return torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32)).to(device)
+
+
+def check_device(device: str | torch.device) -> None:
+    """Raise unless torch can put numbers on a device here; one that it does not know raises many kinds of errors."""
+    if not isinstance(device, torch.device):
+        check_text(device, "device")
+    try:
+        held = torch.ones(1).to(device).tolist()
+    except (AssertionError, NotImplementedError, RuntimeError, ValueError) as error:
+        reason = f"{error}".split("\n")[0]
+        raise ValueError(
+            f"device must be one that torch has here, such as 'cpu', got {brief(device)}: {reason}"
+        ) from error
+    assert held == [1.0]
 
 
 def new_bank(make: BankMaker, count: int, x: torch.Tensor, generator: torch.Generator) -> nn.Module:
