@@ -191,6 +191,16 @@ def test_types_of_scores(on_embedded, kind):
     assert_equals_numpy(found, y, values, **REGION)
 
 
+def test_types_of_scores_on_spark(spark):
+    y, scores = made_up()
+    columns = {kind: make(scores) for kind, make in SCORE_TYPES.items() if kind != "unsigned"}  # Spark has no such type
+    columns |= {name: pyarrow.array(HARD_SCORES[name]) for name in ("denormal", "all magnitudes", "ends of the range")}
+    table = spark.createDataFrame(pyarrow.table({"y": np.where(y, "ill", "well"), **columns}))
+    found = frames.evaluate(table, label="y", score=list(columns), pos_label="ill", **REGION)
+    for one in found:
+        assert_equals_numpy(one, y, np.array([float(value) for value in columns[one.score].to_pylist()]), **REGION)
+
+
 LABEL_TYPES = {
     "boolean": lambda y: y,
     "0/1 float": lambda y: y.astype(np.float32),
@@ -203,6 +213,13 @@ LABEL_TYPES = {
 def test_types_of_labels(on_embedded, kind):
     y, scores = made_up()
     table = on_embedded(pyarrow.table({"y": LABEL_TYPES[kind](y), "s": scores}))
+    assert frames.tpauc_score(table, label="y", score="s", **REGION) == tpauc.tpauc_score(y, scores, **REGION)
+
+
+@pytest.mark.parametrize("kind", ["boolean", "-1/1"])
+def test_types_of_labels_on_spark(spark, kind):
+    y, scores = made_up()
+    table = spark.createDataFrame(pyarrow.table({"y": LABEL_TYPES[kind](y), "s": scores}))
     assert frames.tpauc_score(table, label="y", score="s", **REGION) == tpauc.tpauc_score(y, scores, **REGION)
 
 

@@ -3,6 +3,7 @@
 import gzip
 import os
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow
@@ -173,6 +174,45 @@ def test_options_are_checked(folder, options, message):
         frames.open_files(folder / "csv", **COLUMNS, **options)
 
 
+# --------------------------------------------------------------------------------------------------- where Spark is
+
+
+def fake_spark(active, told):
+    """Return what stands in for `pyspark.sql`: its builder keeps its settings in ``told``, and makes itself."""
+    builder = SimpleNamespace(getOrCreate=lambda: builder, appName=lambda name: builder)
+
+    def config(name, value):
+        told[name] = value
+        return builder
+
+    builder.config, builder.master = config, lambda address: config("master", address)
+    return SimpleNamespace(SparkSession=SimpleNamespace(builder=builder, getActiveSession=lambda: active))
+
+
+@pytest.mark.parametrize(
+    ("environment", "master"),
+    [
+        ({}, "local[*]"),
+        ({"SPARK_MASTER": "spark://host:7077"}, "spark://host:7077"),
+        ({"SPARK_REMOTE": "sc://host:15002"}, None),  # PySpark reads it itself and refuses a master beside it
+        ({"SPARK_REMOTE": "sc://host:15002", "SPARK_MASTER": "local[2]"}, None),
+    ],
+)
+def test_where_spark_is_found(monkeypatch, environment, master):
+    for name in ("SPARK_REMOTE", "SPARK_MASTER"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    told, active = {}, object()
+    monkeypatch.setattr(opening, "import_extra", lambda module, extra: fake_spark(None, told))
+    opening.spark_session("2GB")
+    assert told.get("master") == master
+    assert told.get("spark.driver.memory") == (None if master is None else "2g")
+    assert ("spark.sql.shuffle.partitions" in told) == (master == "local[*]")
+    monkeypatch.setattr(opening, "import_extra", lambda module, extra: fake_spark(active, told))
+    assert opening.spark_session() is active
+
+
 # -------------------------------------------------------------------------------------------------- names and folders
 
 
@@ -222,6 +262,20 @@ def test_columns_with_names_of_sql_are_columns(tmp_path, rows, engine):
         table = frames.open_files(path, label="y", scores=[name], engine=engine)
         expected = tpauc.tpauc_score(rows["y"].to_numpy(), rows["s"].to_numpy(), **REGION)
         assert frames.tpauc_score(table, label="y", score=name, **REGION) == expected
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_columns_whose_names_differ_in_case_alone(tmp_path, rows, suffix):
+    table = pyarrow.table({"y": rows["y"], "S": rows["s"].take(list(range(59, -1, -1))), "s": rows["s"]})
+    path = written(table, tmp_path / f"a{suffix}")
+    for engine in ("duckdb", "spark"):
+        with pytest.raises(ValueError, match=rf"has columns 'S' and 's', which {engine} does not tell apart"):
+            frames.open_files(path, **COLUMNS, engine=engine)
+    y = rows["y"].to_numpy()
+    opened = frames.open_files(path, label="y", scores=["S"])
+    assert frames.auc_score(opened, label="y", score="S") == tpauc.auc_score(y, table["S"].to_numpy())
+    opened = frames.open_files(path, label="y", scores=["s", "S"], engine="polars")
+    assert frames.auc_score(opened, label="y", score="s") == tpauc.auc_score(y, table["s"].to_numpy())
 
 
 def test_a_file_that_is_found_twice_is_refused(tmp_path, rows):

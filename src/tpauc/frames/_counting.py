@@ -55,17 +55,20 @@ class Counted:
 
 def count(columns: Columns, bins: int = FIRST_CELLS) -> Counted:
     """Make the first pass; an error says how many rows are unsound."""
-    rows = columns.rows()
-    cell_type = nw.UInt16 if bins <= BINS and is_duckdb(rows) else nw.Int32
+    cell_type = nw.UInt16 if bins <= BINS and is_duckdb(columns.frame) else nw.Int32
     found = collect(
-        rows.select(
-            *columns.keys,
-            first_cell(nw.col(SCORE), bins).cast(cell_type).alias(CELL),
-            one_if(LABEL).alias("positive"),
-            one_if(NEGATIVE).alias("negative"),
+        columns.by_model(
+            lambda rows: (
+                rows.select(
+                    *columns.by_names,
+                    first_cell(nw.col(SCORE), bins).cast(cell_type).alias(CELL),
+                    one_if(LABEL).alias("positive"),
+                    one_if(NEGATIVE).alias("negative"),
+                )
+                .group_by(*columns.by_names, CELL)
+                .agg(nw.col("positive").count(), nw.col("negative").count(), nw.len().alias("rows"))
+            )
         )
-        .group_by(*columns.keys, CELL)
-        .agg(nw.col("positive").count(), nw.col("negative").count(), nw.len().alias("rows"))
     )
     if not found[CELL]:
         raise ValueError("the table has no rows")
@@ -184,11 +187,14 @@ def _cut(counted: Counted, cuts: list[tuple[int, int, float, float]]) -> None:
     for piece in pieces[1:]:
         number = nw.when(piece.contains(new)).then(piece.number(new).cast(nw.Int32) + piece.first).otherwise(number)
     found = collect(
-        columns.rows()
-        .filter(in_any([(piece.low, piece.high) for piece in pieces]))
-        .select(*columns.keys, number.alias(CELL), one_if(LABEL).alias("positive"))
-        .group_by(*columns.keys, CELL)
-        .agg(nw.col("positive").count(), nw.len().alias("rows"))
+        columns.by_model(
+            lambda rows: (
+                rows.filter(in_any([(piece.low, piece.high) for piece in pieces]))
+                .select(*columns.by_names, number.alias(CELL), one_if(LABEL).alias("positive"))
+                .group_by(*columns.by_names, CELL)
+                .agg(nw.col("positive").count(), nw.len().alias("rows"))
+            )
+        )
     )
     old = np.concatenate([partition.order[start:stop] for start, stop, _, _ in cuts])
     for (start, stop, _, _), piece in sorted(zip(cuts, pieces, strict=True), key=lambda pair: -pair[0][0]):

@@ -92,12 +92,12 @@ def open_files(
     local = [Path(file) for file in files if "://" not in file]
     patterns = [file if "://" in file else _pattern_of(file, engine) for file in files]
     if is_csv:
-        delimiter = _check_headers(local, columns)
+        delimiter = _check_headers(local, columns, engine)
         text = _Text(label, names["scores"], columns, pos_label, delimiter)
         if engine == "duckdb":
             _check_packed([file for file in local if file.suffix.lower() == ".gz"])
         return _OPEN_CSV[engine](patterns, text, memory, threads)
-    _check_schemas(local, columns)
+    _check_schemas(local, columns, engine)
     return _OPEN_PARQUET[engine](patterns, memory, threads)
 
 
@@ -177,7 +177,7 @@ def _format_of(files: list[str]) -> str:
     return next(iter(formats))
 
 
-def _check_schemas(files: list[Path], columns: list[str]) -> None:
+def _check_schemas(files: list[Path], columns: list[str], engine: str) -> None:
     """Raise if a Parquet file has other types for the columns than the first file; the error names it."""
     if not files:
         return
@@ -188,6 +188,7 @@ def _check_schemas(files: list[Path], columns: list[str]) -> None:
             schema = parquet.read_schema(file)
         except (arrow.ArrowInvalid, OSError) as error:
             raise ValueError(f"table: {file} cannot be read as Parquet: {error}") from error
+        _check_case(file, schema.names, columns, engine)
         types = {name: str(schema.field(name).type) if name in schema.names else "missing" for name in columns}
         first = types if first is None else first
         for name, kind in types.items():
@@ -197,7 +198,7 @@ def _check_schemas(files: list[Path], columns: list[str]) -> None:
                 )
 
 
-def _check_headers(files: list[Path], columns: list[str]) -> str:
+def _check_headers(files: list[Path], columns: list[str], engine: str) -> str:
     """Return the delimiter of CSV files; raise if a file has another header than the first, and name it."""
     delimiter, first = ",", None
     for file in files:
@@ -206,9 +207,23 @@ def _check_headers(files: list[Path], columns: list[str]) -> str:
             # The header must have the columns that are asked for: the delimiter that shows most of them is right.
             delimiter = max(",;\t|", key=lambda mark: len(set(columns) & set(_fields(line, mark))))
             first = _fields(line, delimiter)
+            _check_case(file, first, columns, engine)
         elif (header := _fields(line, delimiter)) != first:
             raise ValueError(f"table: {file} has another header than {files[0]}: {header}, not {first}")
     return delimiter
+
+
+def _check_case(file: Path, header: Sequence[str], columns: list[str], engine: str) -> None:
+    """Raise if a wanted column comes after another one whose name differs in case alone: SQL would rename it."""
+    if engine == "polars":
+        return
+    seen: dict[str, str] = {}
+    for name in header:
+        if (twin := seen.setdefault(name.lower(), name)) != name and name in columns:
+            raise ValueError(
+                f"table: {file} has columns {twin!r} and {name!r}, which {engine} does not tell apart; rename one, or "
+                "take engine='polars'"
+            )
 
 
 def _first_line(file: Path) -> str:
