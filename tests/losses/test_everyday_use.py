@@ -122,7 +122,7 @@ def test_the_mean_over_micro_batches_is_another_loss():
 
 
 # Those without a state and without a choice by value; the others need graph breaks.
-FULL_GRAPH = ("square AUC", "Poly")
+FULL_GRAPH = ("square AUC", "Poly", "normalised")
 
 
 @EACH

@@ -101,19 +101,24 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
         self.b.clamp_(0.0, 1.0)
         self.g.copy_(torch.maximum(self.g, torch.maximum(-self.a, self.b - 1.0)).clamp_max(1.0))
 
+    @torch.inference_mode()  # faster than no_grad on small batches; autograd saves what `_Saddle` makes of the result
     def _hard_examples(self, logits: torch.Tensor, y: torch.Tensor, update: bool) -> _HardExamples:
         weight = self.thresholds(logits, y, update).weight
         score = torch.sigmoid(logits)
         rest = torch.sigmoid(-logits)
         members = torch.stack((y, 1.0 - y))
         with full_precision(logits.device):
-            # The last column counts the examples; weights apply to the others.
-            rows = torch.stack((weight, weight * score, weight * score * score, torch.ones_like(score)), 1)
-            sums = sum_over_processes(members @ rows, self.across_processes).tolist()
+            # The last row counts the examples; weights apply to the others.
+            first = weight * score
+            rows = torch.stack((weight, first, first * score, torch.ones_like(score)))
+            sums = sum_over_processes(members @ rows.mT, self.across_processes).tolist()
         positive, negative = ([moment / max(row[3], 1.0) for moment in row[:3]] for row in sums)
         n_positive, n_negative = sums[0][3], sums[1][3]
-        shares = torch.where(y > 0.5, weight / max(n_positive, 1.0), weight / max(n_negative, 1.0))
-        slope = process_count(self.across_processes) * shares * score * rest
+        # By process and class: what an example adds to the mean of its class.
+        of_positives, of_negatives = (
+            process_count(self.across_processes) / max(n, 1.0) for n in (n_positive, n_negative)
+        )
+        slope = first * rest * (y * (of_positives - of_negatives) + of_negatives)
         return _HardExamples(positive, negative, min(n_positive, n_negative) > 0.0, score, y, slope)
 
     @torch.no_grad()
