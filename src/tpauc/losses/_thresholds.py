@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from tpauc.losses._hardness import constant
+from tpauc.losses._hardness import constant, inference
 from tpauc.losses._objective import full_precision
 from tpauc.losses.distributed import gather_columns, sum_over_processes
 from tpauc.region import Region, hard_mass
@@ -79,7 +79,8 @@ class TrackedThresholds(nn.Module):
         of_positives, of_negatives = constant(self._inverse_shares, u)
         selected = torch.where(u < own, 0.0, torch.lerp(of_negatives, of_positives, y))
         if update:
-            self._step(u, members, own, selected)
+            with inference():  # nothing is returned that autograd may want to save
+                self._step(u, members, own, selected)
         return Selection(selected, levels)  # a NaN is selected, so that it shows in the loss
 
     @torch.no_grad()
@@ -108,7 +109,6 @@ class TrackedThresholds(nn.Module):
         changed = torch.isfinite(levels) & torch.isfinite(distances) & (levels != self.levels)
         self._set(changed, levels, distances)
 
-    @torch.inference_mode()  # faster than no_grad on small batches; nothing is returned that autograd may want to save
     def _step(self, u: torch.Tensor, members: torch.Tensor, own: torch.Tensor, weight: torch.Tensor) -> None:
         means, batch_distances = self._class_means(u, members, own, weight)
         levels, distances = self.levels.to(u), self.distances.to(u)

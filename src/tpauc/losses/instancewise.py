@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from tpauc._validation import check_flag, check_logits_and_labels, check_positive
+from tpauc.losses._hardness import inference
 from tpauc.losses._objective import full_precision, refuse_second_derivative
 from tpauc.losses._thresholds import TrackedThresholds
 from tpauc.losses._transforms import refuse_transforms
@@ -80,7 +81,8 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
         refuse_transforms(self, logits=logits, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         update = self.training and torch.is_grad_enabled()
-        hard = self._hard_examples(flat_logits.detach(), y, update)
+        with inference():  # autograd saves what `_Saddle` makes of the result
+            hard = self._hard_examples(flat_logits.detach(), y, update)
         if update and hard.has_pairs and not self.started:
             self._set_saddle(hard)
         value: torch.Tensor = _Saddle.apply(flat_logits, self.a, self.b, self.g, hard)  # type: ignore[no-untyped-call]
@@ -101,7 +103,6 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
         self.b.clamp_(0.0, 1.0)
         self.g.copy_(torch.maximum(self.g, torch.maximum(-self.a, self.b - 1.0)).clamp_max(1.0))
 
-    @torch.inference_mode()  # faster than no_grad on small batches; autograd saves what `_Saddle` makes of the result
     def _hard_examples(self, logits: torch.Tensor, y: torch.Tensor, update: bool) -> _HardExamples:
         weight = self.thresholds(logits, y, update).weight
         score = torch.sigmoid(logits)
