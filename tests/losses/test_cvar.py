@@ -210,6 +210,16 @@ def test_a_broken_batch_does_not_stay_in_the_state(bad, first):
         assert not any(torch.isnan(value).any() for value in loss.state_dict().values())
 
 
+@pytest.mark.parametrize("rate", [1e-45, 5.0, 1e39, 1e308])
+def test_rates_that_float32_cannot_hold_leave_a_finite_state(rate):
+    """Torch converts the weight of lerp to the type of the tensors, and refuses one that overflows."""
+    loss = CVaRTPAUCLoss(0.5, 0.5, dual_lr=rate)
+    for seed, (positives, negatives) in enumerate([(4, 8), (1, 0), (30, 70), (0, 0), (4, 8)]):
+        logits, labels = sample(positives, negatives, seed)
+        assert torch.isfinite(loss(logits.float(), labels))
+        assert all(torch.isfinite(value).all() for value in loss.state_dict().values())
+
+
 def test_a_class_that_the_first_batch_lacks_starts_later():
     loss = CVaRTPAUCLoss(0.5, 0.5)
     loss(torch.tensor([1.0, 2.0]), torch.tensor([0, 0]))

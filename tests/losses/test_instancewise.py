@@ -1,5 +1,7 @@
 """InstanceWiseTPAUCLoss against the truncated square risk over pairs, at its saddle and on the way to it."""
 
+import io
+
 import pytest
 import torch
 from scipy.optimize import minimize
@@ -11,6 +13,7 @@ from stateful_losses import (
     assert_only_training_changes_the_state,
     assert_resumes,
     assert_same,
+    assert_same_state,
     assert_survives_extreme_batches,
     sample,
     value_and_gradient,
@@ -157,6 +160,38 @@ def test_only_training_changes_the_state():
 
 def test_200_steps_equal_100_and_save_load_and_100():
     assert_resumes(lambda: InstanceWiseTPAUCLoss(0.4, 0.3), with_indices=False)
+
+
+def test_200_steps_of_descent_and_ascent_equal_100_and_save_load_and_100():
+    """With the variables, and the momentum of the optimiser that moves them."""
+
+    def new():
+        torch.manual_seed(0)
+        model, loss = torch.nn.Linear(3, 1), InstanceWiseTPAUCLoss(0.4, 0.3)
+        return model, loss, descent_ascent(model, loss, lr=0.1, dual_lr=0.1, momentum=0.9)
+
+    def train(parts, first, last):
+        model, loss, optimizer = parts
+        for step in range(first, last):
+            x = torch.randn(24, 3, generator=torch.Generator().manual_seed(step))
+            optimizer.zero_grad()
+            loss(model(x), torch.arange(24) < 8).backward()
+            optimizer.step()
+
+    whole, half, resumed = new(), new(), new()
+    train(whole, 0, 200)
+    train(half, 0, 100)
+    file = io.BytesIO()
+    torch.save([part.state_dict() for part in half], file)
+    file.seek(0)
+    for part, state in zip(resumed, torch.load(file, weights_only=True), strict=True):
+        part.load_state_dict(state)
+    train(resumed, 100, 200)
+    start = InstanceWiseTPAUCLoss(0.4, 0.3)
+    for name in ("a", "b", "g"):
+        assert getattr(whole[1], name) != getattr(start, name)
+    for part, expected in zip(resumed[:2], whole[:2], strict=True):
+        assert_same_state(part.state_dict(), expected.state_dict())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])

@@ -3,6 +3,8 @@
 import pytest
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from processes import run_in_processes
@@ -137,3 +139,35 @@ def test_the_comparison_can_fail():
     alone = TPAUCLoss(Polynomial(3.0))(model(features()[shard]), LABELS[shard])
     whole, _ = on_one_process("polynomial")
     assert abs(alone.item() / whole.item() - 1) > 1e-3
+
+
+# ---------------------------------------------------------------------------------------------------- sharded models
+
+
+def trained_in_shards(rank, world_size):
+    """Train with FSDP2, whose parameters are shared out over the processes; return each loss's value and parameters."""
+    mesh, shard, found = init_device_mesh("cpu", (world_size,)), SHARDS[world_size][rank], []
+    for make in (LOSSES["polynomial"], STATEFUL["cvar"], STATEFUL["kl"], STATEFUL["recall at FPR"]):
+        loss, model = make(), fully_shard(new_model(), mesh=mesh)
+        value = descend(model, loss, shard)
+        found.append((value, [parameter.full_tensor().detach() for parameter in model.parameters()]))
+    return found
+
+
+def descend(model, loss, shard=slice(None)):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(4):
+        optimizer.zero_grad()
+        value = loss(model(features()[shard]), LABELS[shard])
+        value.backward()
+        optimizer.step()
+    return value.detach()
+
+
+def test_a_sharded_model_trains_like_one_process():
+    expected = []
+    for make in (LOSSES["polynomial"], STATEFUL["cvar"], STATEFUL["kl"], STATEFUL["recall at FPR"]):
+        model = new_model()
+        expected.append((descend(model, make()), [parameter.detach() for parameter in model.parameters()]))
+    for found in run_in_processes(trained_in_shards, 2):
+        torch.testing.assert_close(found, expected, rtol=1e-7, atol=1e-12)

@@ -1,6 +1,6 @@
 """`MultiLabelLoss` equals a loop over columns, in value, gradient and state."""
 
-import copy
+import io
 
 import pytest
 import torch
@@ -209,20 +209,34 @@ def assert_same_state(first, second):
 
 
 @pytest.mark.parametrize("make", STATEFUL.values(), ids=STATEFUL)
-def test_a_saved_state_goes_on(make):
-    batches = [example_batch(seed) for seed in range(8)]
-    whole, first = (MultiLabelLoss(make(), K) for _ in range(2))
-    values = [together(whole, *batch) for batch in batches]
-    for batch in batches[:4]:
-        together(first, *batch)
-    second = MultiLabelLoss(make(), K)
-    second.load_state_dict(copy.deepcopy(first.state_dict()))
-    for batch, expected in zip(batches[4:], values[4:], strict=True):
-        found = together(second, *batch)
-        assert torch.equal(found[0], expected[0])
-        assert torch.equal(found[1], expected[1])
-    assert_same_state(second.state_dict(), whole.state_dict())
-    assert all(name.startswith("losses.") for name in whole.state_dict())
+def test_200_steps_equal_100_and_save_load_and_100(make):
+    """With the model that the loss trains."""
+
+    def new():
+        torch.manual_seed(0)
+        return nn.Linear(3, K), MultiLabelLoss(make(), K)
+
+    def train(model, loss, first, last):
+        for step in range(first, last):
+            _, labels = example_batch(step, n=12, unknown=0.1)
+            x = torch.randn(12, 3, generator=torch.Generator().manual_seed(step))
+            gradients = torch.autograd.grad(loss(model(x), labels), list(model.parameters()))
+            with torch.no_grad():
+                for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+                    parameter -= 0.1 * gradient
+
+    whole, half, resumed = new(), new(), new()
+    train(*whole, 0, 200)
+    train(*half, 0, 100)
+    file = io.BytesIO()
+    torch.save([part.state_dict() for part in half], file)
+    file.seek(0)
+    for part, state in zip(resumed, torch.load(file, weights_only=True), strict=True):
+        part.load_state_dict(state)
+    train(*resumed, 100, 200)
+    for part, expected in zip(resumed, whole, strict=True):
+        assert_same_state(part.state_dict(), expected.state_dict())
+    assert all(name.startswith("losses.") for name in whole[1].state_dict())
 
 
 @pytest.mark.parametrize(("reduction", "reduce"), [("mean", torch.mean), ("sum", torch.sum)])

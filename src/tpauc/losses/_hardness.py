@@ -8,6 +8,7 @@ holds ``u``, ``t`` and ``1 - t``, each computed without cancellation.
 from __future__ import annotations
 
 import functools
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import torch
@@ -26,6 +27,14 @@ def constant(values: float | tuple[Any, ...], like: torch.Tensor) -> torch.Tenso
     On small batches an operation with a Python number takes twice as long as one with an existing tensor.
     """
     return _cached_tensor(values, like.dtype, like.device)
+
+
+def inference() -> AbstractContextManager[Any]:
+    """Return a context without autograd: inference mode, which saves a fifth of the time of an operation on few rows.
+
+    While ``torch.compile`` traces it is ``no_grad``, because compiled graphs refuse views of inference tensors.
+    """
+    return torch.no_grad() if torch.compiler.is_compiling() else torch.inference_mode()
 
 
 def log_sigmoid(logit: torch.Tensor) -> torch.Tensor:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import torch
 
-from tpauc.losses._hardness import Hardness, Weights, constant
+from tpauc.losses._hardness import Hardness, Weights, constant, inference
 from tpauc.losses.distributed import process_count, sum_over_processes
 
 Kernel = tuple[tuple[float, ...], ...]  # K_kl, symmetric
@@ -163,7 +163,7 @@ def power_pair_mean(parts: Iterable[Batch], kernel: Kernel, *, without_autograd:
     Of a processed part only its `PowerRows` are kept. If forming the parts needs no autograd, inference mode saves a
     fifth of the time of each operation.
     """
-    with torch.inference_mode() if without_autograd else nullcontext():
+    with inference() if without_autograd else nullcontext():
         rows = []
         for part in parts:
             rows.append(PowerRows(part))

@@ -58,11 +58,17 @@ def constant_weight_risk(
     across_processes: bool,
 ) -> torch.Tensor:
     """Return R for given weights of the examples, shape (n,), with its gradient at constant weights."""
+    kernel = surrogate.kernel_on_scores() if scores == "sigmoid" else None
+
+    def batch(z: torch.Tensor) -> Batch:
+        members = torch.stack((y, constant(1.0, y) - y))
+        hardness = Hardness.of(torch.sub(members[1], y).mul_(z))
+        return Batch(hardness, Weights(weight), y, members, scores, across_processes, False)
 
     def pair_mean(z: torch.Tensor) -> PairMean:
-        members = torch.stack((y, 1.0 - y))
-        hardness = Hardness.of((members[1] - y) * z)
-        return surrogate.pair_mean(Batch(hardness, Weights(weight), y, members, scores, across_processes, False))
+        if kernel is None:
+            return surrogate.pair_mean(batch(z))
+        return power_pair_mean((batch(part) for part in (z,)), kernel, without_autograd=True)
 
     return differentiable(pair_mean, logits, across_processes)
 

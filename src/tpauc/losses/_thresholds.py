@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from tpauc.losses._hardness import constant
+from tpauc.losses._hardness import constant, inference
 from tpauc.losses._objective import full_precision
 from tpauc.losses.distributed import gather_columns, sum_over_processes
 from tpauc.region import Region, hard_mass
@@ -69,22 +69,25 @@ class TrackedThresholds(nn.Module):
         """
         members = class_members(y, known)
         positive = y > 0.5
-        u = torch.where(positive, -logits, logits)
+        u = hardness_logits(logits, members)
         levels = self.levels.to(u)
-        if bool((levels == UNSET).any()):
+        if levels.max().item() == UNSET:
             levels = torch.where(levels == UNSET, self._quantiles(u, members), levels)
             if update:
                 self._store(levels, u, members)
         own = _of_its_class(positive, levels)
-        selected = torch.where(u < own, 0.0, _of_its_class(positive, constant(self._inverse_shares, u)))
+        of_positives, of_negatives = constant(self._inverse_shares, u)
+        selected = torch.where(u < own, 0.0, torch.lerp(of_negatives, of_positives, y))
         if update:
-            self._step(u, members, own, selected)
+            with inference():  # nothing is returned that autograd may want to save
+                self._step(u, members, own, selected)
         return Selection(selected, levels)  # a NaN is selected, so that it shows in the loss
 
     @torch.no_grad()
     def move_to_quantiles(self, logits: torch.Tensor, y: torch.Tensor) -> None:
         """Set the thresholds to the quantiles of the given examples, for classes that they have."""
-        u, members = (1.0 - 2.0 * y) * logits, class_members(y)
+        members = class_members(y)
+        u = hardness_logits(logits, members)
         found = self._quantiles(u, members)
         self._store(torch.where(found == UNSET, self.levels.to(u), found), u, members)
 
@@ -109,10 +112,11 @@ class TrackedThresholds(nn.Module):
     def _step(self, u: torch.Tensor, members: torch.Tensor, own: torch.Tensor, weight: torch.Tensor) -> None:
         means, batch_distances = self._class_means(u, members, own, weight)
         levels, distances = self.levels.to(u), self.distances.to(u)
-        moved = levels + self._rate * constant(self._shares, u) * distances * (means - 1.0)
+        steps = constant(tuple(self._rate * share for share in self._shares), u)
+        moved = torch.addcmul(levels, steps * distances, means - constant(1.0, u))
         averaged = torch.lerp(distances, batch_distances, min(self._rate, 1.0))  # beyond 1 an average diverges
         # Infinite or NaN logits must not stay in the state; the means of a class without examples are NaN.
-        self._set(torch.isfinite(moved) & torch.isfinite(averaged), moved, averaged)
+        self._set(torch.isfinite(moved + averaged), moved, averaged)
 
     def _set(self, where: torch.Tensor, levels: torch.Tensor, distances: torch.Tensor) -> None:
         self.levels.copy_(torch.where(where, levels.to(self.levels), self.levels))
@@ -127,7 +131,8 @@ class TrackedThresholds(nn.Module):
             distance = torch.where(own == -UNSET, 0.0, distance)
         one = torch.ones_like(u)
         with full_precision(u.device):
-            sums = members @ torch.stack((one if weight is None else weight, distance, one), -1)
+            # Rows one after the other: columns side by side are several times as slow to write and to multiply.
+            sums = members @ torch.stack((one if weight is None else weight, distance, one), -2).mT
         total, far, size = sum_over_processes(sums, self._across_processes).unbind(-1)
         return total / size, far / size
 
@@ -135,6 +140,11 @@ class TrackedThresholds(nn.Module):
 def class_members(y: torch.Tensor, known: torch.Tensor | None = None) -> torch.Tensor:
     """Return 1.0 for the members of each class, shape (2, n): positives, negatives."""
     return torch.stack((y, (constant(1.0, y) if known is None else known) - y), -2)
+
+
+def hardness_logits(logits: torch.Tensor, members: torch.Tensor) -> torch.Tensor:
+    """Return ``-z`` for a positive and ``z`` for a negative."""
+    return torch.sub(members[..., 1, :], members[..., 0, :]).mul_(logits)
 
 
 def _of_its_class(positive: torch.Tensor, of_classes: torch.Tensor) -> torch.Tensor:

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from tpauc._validation import check_choice, check_flag, check_logits_and_labels, check_positive
+from tpauc.losses._hardness import inference
 from tpauc.losses._moments import PairMean
 from tpauc.losses._objective import SCORES, constant_weight_risk, differentiable
 from tpauc.losses._pair_matrix import PairMatrix, check_indices, check_num_examples
@@ -135,7 +136,8 @@ class CVaRTPAUCLoss(nn.Module):
             return differentiable(
                 lambda z: self._pair_mean_of_rows(z, y, rows, update), flat_logits, self.across_processes
             )
-        weight = self.thresholds(flat_logits.detach(), y, update).weight
+        with inference():  # autograd does not save weights
+            weight = self.thresholds(flat_logits.detach(), y, update).weight
         return constant_weight_risk(flat_logits, y, weight, self.surrogate, self.scores, self.across_processes)
 
     def move_to_quantiles(self, logits: torch.Tensor, labels: torch.Tensor) -> None:

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from tpauc._validation import check_flag, check_logits_and_labels, check_positive
+from tpauc.losses._hardness import inference
 from tpauc.losses._objective import full_precision, refuse_second_derivative
 from tpauc.losses._thresholds import TrackedThresholds
 from tpauc.losses._transforms import refuse_transforms
@@ -80,7 +81,8 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
         refuse_transforms(self, logits=logits, labels=labels)
         flat_logits, y = check_logits_and_labels(logits, labels)
         update = self.training and torch.is_grad_enabled()
-        hard = self._hard_examples(flat_logits.detach(), y, update)
+        with inference():  # autograd saves what `_Saddle` makes of the result
+            hard = self._hard_examples(flat_logits.detach(), y, update)
         if update and hard.has_pairs and not self.started:
             self._set_saddle(hard)
         value: torch.Tensor = _Saddle.apply(flat_logits, self.a, self.b, self.g, hard)  # type: ignore[no-untyped-call]
@@ -107,13 +109,17 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
         rest = torch.sigmoid(-logits)
         members = torch.stack((y, 1.0 - y))
         with full_precision(logits.device):
-            # The last column counts the examples; weights apply to the others.
-            rows = torch.stack((weight, weight * score, weight * score * score, torch.ones_like(score)), 1)
-            sums = sum_over_processes(members @ rows, self.across_processes).tolist()
+            # The last row counts the examples; weights apply to the others.
+            first = weight * score
+            rows = torch.stack((weight, first, first * score, torch.ones_like(score)))
+            sums = sum_over_processes(members @ rows.mT, self.across_processes).tolist()
         positive, negative = ([moment / max(row[3], 1.0) for moment in row[:3]] for row in sums)
         n_positive, n_negative = sums[0][3], sums[1][3]
-        shares = torch.where(y > 0.5, weight / max(n_positive, 1.0), weight / max(n_negative, 1.0))
-        slope = process_count(self.across_processes) * shares * score * rest
+        # By process and class: what an example adds to the mean of its class.
+        of_positives, of_negatives = (
+            process_count(self.across_processes) / max(n, 1.0) for n in (n_positive, n_negative)
+        )
+        slope = first * rest * (y * (of_positives - of_negatives) + of_negatives)
         return _HardExamples(positive, negative, min(n_positive, n_negative) > 0.0, score, y, slope)
 
     @torch.no_grad()
