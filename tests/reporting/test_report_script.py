@@ -12,6 +12,7 @@ import tpauc
 from opened_page import Opened, launched
 from tpauc.metrics._proportions import clopper_pearson
 from tpauc.reporting import embedding, report
+from tpauc.reporting.wording import limits_text
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright, which drives chromium, is not installed").expect
 REGION = {"alpha": 0.3, "beta": 0.2}
@@ -238,6 +239,13 @@ def rates(page):
     )
 
 
+def rate_texts(page):
+    """Return how each rate and its interval are written."""
+    return page.locator("#rates tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
+    )
+
+
 def check_rates(page, kind, name, threshold, prevalence=None):
     y, scores, weight = rows(kind)
     point = tpauc.evaluate_threshold(y, scores[name], threshold, prevalence=prevalence, sample_weight=weight)
@@ -248,6 +256,9 @@ def check_rates(page, kind, name, threshold, prevalence=None):
         assert shown["alarms" if rate == "alarm_rate" else rate] == pytest.approx(
             expected, rel=1e-9, abs=1e-9, nan_ok=True
         )
+    percentages = [list(limits_text(*shown[rate])) for rate in ("tpr", "fpr", "precision", "npv")]
+    if not math.isnan(shown["precision"][0]):
+        assert rate_texts(page)[:4] == percentages
     counts = page.locator("#confusion td").evaluate_all("cells => cells.map(cell => Number(cell.dataset.value))")
     wanted = point.true_positives, point.false_negatives, point.false_positives, point.true_negatives
     assert counts == pytest.approx(wanted, rel=1e-9, abs=1e-9)

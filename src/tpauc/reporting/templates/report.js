@@ -342,13 +342,27 @@
 
   const signed = (text) => text.replace(/-/g, "−");
   const four = (value) => value.toFixed(4);
-  const percent = (value) => (Number.isNaN(value) ? "none" : `${(100 * value).toFixed(1)}%`);
+  // One decimal, or as many as show these digits of a rare event or its opposite; as in reporting/wording.py.
+  function decimalsOf(share, digits = 2) {
+    const rare = 100 * Math.min(share, 1 - share);
+    return rare > 0 ? clamp(digits - 1 - Math.floor(Math.log10(rare)), 1, 4) : 1;
+  }
+  const percent = (value, decimals = decimalsOf(value)) =>
+    Number.isNaN(value) ? "none" : `${(100 * value).toFixed(decimals)}\u00a0%`;
+  // A rate and its limits, with equally many decimals.
+  function limitTexts({ value, low, high }) {
+    const decimals = Math.max(decimalsOf(value), decimalsOf(high - low, 1));
+    return [percent(value, decimals), `${(100 * low).toFixed(decimals)} – ${percent(high, decimals)}`];
+  }
   // As many digits as a typed number has, no trace of binary fractions: 1 - 0.9 is 0.1.
   const plain = (value) => String(Number(value.toPrecision(12)));
   const scoreText = (value) => (value === null ? "∞" : signed(String(Number(value.toPrecision(4)))));
   const shareText = (value) => `${plain(Number((100 * value).toFixed(3)))}\u00a0%`;
   const count = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 1 });
-  const perThousand = (value) => (value >= 99.95 ? value.toFixed(0) : value.toFixed(value >= 9.995 ? 1 : 2));
+  function perThousand(value) {
+    if (value > 0 && value < 0.0995) return value.toPrecision(2);
+    return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
+  }
 
   function make(name, attributes, ...children) {
     const node = name.startsWith("html:")
@@ -915,25 +929,27 @@
     return kind + flattered + (state.prevalence === null ? "" : both) + grouped + weighted;
   }
 
-  function rateRow(name, label, text, rate) {
+  function rateRow(name, label, texts, rate) {
     const head = make("html:th", { scope: "row", role: "rowheader" }, label);
-    const limit = rate.low === undefined ? "" : `${text(rate.low)} – ${text(rate.high)}`;
-    const interval = cell("Interval", limit, "");
+    const interval = cell("Interval", texts[1], "");
     interval.dataset.low = rate.low;
     interval.dataset.high = rate.high;
-    return make("html:tr", { role: "row", "data-rate": name }, head, cell("Value", text(rate.value), rate.value), interval);
+    return make("html:tr", { role: "row", "data-rate": name }, head, cell("Value", texts[0], rate.value), interval);
   }
 
   function showRates(found) {
-    const scaled = (rate) => ({ value: 1000 * rate.value, low: 1000 * rate.low, high: 1000 * rate.high });
+    const { value, low, high } = found.alarm;
+    const alarms = { value: 1000 * value, low: 1000 * low, high: 1000 * high };
+    const alarmTexts = [perThousand(alarms.value), `${perThousand(alarms.low)} – ${perThousand(alarms.high)}`];
+    const shareRow = (name, label) => rateRow(name, label, limitTexts(found[name]), found[name]);
     byId("rates")
       .querySelector("tbody")
       .replaceChildren(
-        rateRow("tpr", "TPR: positives caught", percent, found.tpr),
-        rateRow("fpr", "FPR: false alarms", percent, found.fpr),
-        rateRow("precision", "Precision", percent, found.precision),
-        rateRow("npv", "NPV", percent, found.npv),
-        rateRow("alarms", "Alarms per 1,000 rows", perThousand, scaled(found.alarm)),
+        shareRow("tpr", "TPR: positives caught"),
+        shareRow("fpr", "FPR: false alarms"),
+        shareRow("precision", "Precision"),
+        shareRow("npv", "NPV"),
+        rateRow("alarms", "Alarms per 1,000 rows", alarmTexts, alarms),
       );
   }
 
