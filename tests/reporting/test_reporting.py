@@ -40,7 +40,7 @@ from tpauc.reporting.findings import Rows, bands
 from tpauc.reporting.page import check_page_path
 from tpauc.reporting.panels import look_of
 from tpauc.reporting.plots import plot_roc, plot_scores, plot_training
-from tpauc.reporting.wording import rate_text
+from tpauc.reporting.wording import limits_text, rate_text
 
 REGION = {"alpha": 0.3, "beta": 0.3}
 FAST = {"n_resamples": 50}
@@ -82,6 +82,21 @@ def test_an_empty_corner_says_so_and_shows_where_the_curves_are():
     assert corner.x_axis.high > 0.3
     assert max(corner.lines[-1].y) > 0.1
     assert corner.region == (pytest.approx(0.3 / corner.x_axis.high), pytest.approx(0.3 / (1 - corner.y_axis.low)))
+
+
+def test_a_hopeless_curve_is_shown_around_the_corner_and_not_in_the_whole_plot():
+    rng = np.random.default_rng(0)
+    y = rng.random(2000) < 0.1
+    scores = {"weak": rng.normal(size=2000) + 0.5 * y}
+    points = {"weak": operating_point(y, scores["weak"], alpha=0.05, beta=0.05)}
+    _, corner = roc_panels(y, scores, points, Region(0.05, 0.05))
+    width, height = corner.x_axis.high, 1.0 - corner.y_axis.low
+    assert width == pytest.approx(height)  # the shape of the region
+    assert width < 0.7
+    curve = corner.lines[-1]
+    # The curve crosses the plot: it comes in at the lower edge and leaves at the right one, a third from the corner.
+    assert (curve.y[0], curve.x[-1]) == (0.0, 1.0)
+    assert np.interp(0.0, curve.x - (1.0 - curve.y), curve.x) == pytest.approx(1.0 / 1.5, abs=0.01)
 
 
 HISTORY = [
@@ -441,11 +456,30 @@ def test_the_threshold_of_the_closest_model_is_stated_where_none_reaches_the_reg
     assert "Threshold <small>near</small>" in text
 
 
-def test_rates_of_rows_in_groups_are_said_to_be_for_independent_rows(tmp_path):
-    said = "The intervals of these rates take rows as independent."
-    assert said not in write(tmp_path)
-    y, _ = two_models()
-    assert said in write(tmp_path, groups=np.arange(y.size) // 2)
+def test_rates_of_rows_in_groups_have_the_intervals_of_groups(tmp_path):
+    y, scores = two_models()
+    groups = np.arange(y.size) // 8
+    assert "design effect" not in write(tmp_path)
+    page = Page(write(tmp_path, groups=groups))
+    assert "design effect of groups" in " ".join(page.texts)
+    alone, together = (operating_point(y, scores["plain"], **REGION, groups=known) for known in (None, groups))
+    shown = [
+        limits_text(rate.estimate, rate.low, rate.high)[1]
+        for rate in (alone.intervals["tpr"], together.intervals["tpr"])
+    ]
+    assert shown[0] != shown[1]
+    assert shown[0] not in page.texts
+    assert shown[1] in page.texts
+
+
+def test_a_given_threshold_that_knows_nothing_of_groups_is_named(tmp_path):
+    y, scores = two_models()
+    groups = np.arange(y.size) // 8
+    said = "The intervals of the rates of plain take rows as independent."
+    for known, expected in ((None, True), (groups, False)):
+        given = evaluate_threshold(y, scores["plain"], 0.5, **REGION, groups=known)
+        text = " ".join(write(tmp_path, groups=groups, operating_points={"plain": given}).split())
+        assert (said in text) is expected
 
 
 @pytest.mark.parametrize("repeated", [False, True])

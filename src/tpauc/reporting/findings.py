@@ -78,7 +78,10 @@ def measured(
     for number, (name, values) in enumerate(rows.scores.items()):
         areas = summarise(rows.positive, values, region, options, weight=rows.weight, groups=rows.groups)
         versus = None if name == first else _difference(rows, name, first, region, options)
-        point = points.get(name) or dataclasses.replace(areas.point, confidence=options.confidence)
+        point = points.get(name)
+        if point is None:  # the threshold of the summary, whose intervals do not know of groups
+            picked = operating_point_in_region(rows.positive, values, region, weight=rows.weight, groups=rows.groups)
+            point = dataclasses.replace(picked, confidence=options.confidence)
         results.append(ModelResult(name, look_of(number), areas, point, versus, given=name in points))
     return results
 

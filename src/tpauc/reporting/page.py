@@ -20,7 +20,7 @@ from tpauc import __version__
 from tpauc._files import write_together
 from tpauc._validation import FloatArray, brief, check_choice, check_flag, check_path, check_text, import_extra
 from tpauc.metrics.intervals import METHODS, IntervalOptions, check_rows
-from tpauc.metrics.operating_points import OperatingPoint
+from tpauc.metrics.operating_points import BY_GROUPS, OperatingPoint
 from tpauc.region import Region
 from tpauc.reporting.embedding import embedded
 from tpauc.reporting.figures import (
@@ -176,6 +176,7 @@ def report(
         shown=shown,
         region=region,
         rows=rows,
+        by_rows=", ".join(model.name for model in models if model.point.intervals["tpr"].method != BY_GROUPS),
         level=level,
         how_made=how_made(models, options.n_resamples),
         # The bars of all differences share one scale; without differences any scale will do.

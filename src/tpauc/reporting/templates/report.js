@@ -538,16 +538,17 @@
     drawing.replaceChildren(...axesOf(height, width), curves, region, ...marks, ...ring);
   }
 
-  // The corner to enlarge: the region, or a larger one if no curve reaches it.
+  // The corner to enlarge: the region; if no curve reaches it, one of its shape that is large enough. A region grows
+  // until its lower right end touches a curve, and by half of that so that the curve is seen; as in figures.py.
   function cornerToShow(reached) {
     if (reached) return [state.alpha, state.beta];
-    const curves = shownModels().map((model) => model.curve);
-    const highest = Math.max(...curves.map(({ fpr, tpr }) => between(fpr, tpr, state.beta)));
-    const first = Math.min(...curves.map(({ fpr, tpr }) => between(tpr, fpr, 1 - state.alpha)));
-    return [
-      Math.min(1, 1.15 * Math.max(state.alpha, 1 - highest)),
-      Math.min(1, 1.15 * Math.max(state.beta, first)),
-    ];
+    const times = shownModels().map(({ curve: { fpr, tpr } }) => {
+      const across = fpr.map((rate) => rate / state.beta);
+      const ahead = across.map((steps, place) => steps - (1 - tpr[place]) / state.alpha);
+      return between(ahead, across, 0);
+    });
+    const enough = 1.5 * Math.min(...times);
+    return [Math.min(1, enough * state.alpha), Math.min(1, enough * state.beta)];
   }
 
   // --------------------------------------------------------------------------------------------------------- region
@@ -603,9 +604,13 @@
     return make("html:td", attributes, make("html:span", { class: "number" }, text), ...more);
   }
 
+  const legendSwatches = document.querySelectorAll("#model-legend .swatch:not(.key)");
+
   function showRanking(areas) {
     const rows = areas.map(({ model, number, area }) => {
-      const name = make("html:button", { type: "button", class: "name", "data-focus": number }, model.name);
+      const swatch = legendSwatches[number].cloneNode(true);
+      const name = make("html:button", { type: "button", class: "name", "data-focus": number }, swatch);
+      name.append(make("html:span", {}, model.name));
       if (number === state.model) name.setAttribute("aria-pressed", "true");
       const bar = make("svg", { class: "bar thick", "aria-hidden": "true" });
       bar.append(
@@ -923,7 +928,7 @@
   function intervalNote() {
     const kind = "Exact binomial (Clopper-Pearson) intervals for a threshold that was picked on other rows; ";
     const flattered = "for one that is chosen by looking at these rows they are too favourable.";
-    const grouped = data.grouped ? " They take rows as independent; rows in groups say less." : "";
+    const grouped = data.grouped ? " They take rows as independent; rows in groups say less, which the table of thresholds allows for." : "";
     const weighted = "tpSquares" in models[0].thresholds ? " Weighted rows count as their effective number." : "";
     const both = " At another prevalence they follow from the limits of TPR and FPR, and are conservative.";
     return kind + flattered + (state.prevalence === null ? "" : both) + grouped + weighted;
