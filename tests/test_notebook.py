@@ -113,3 +113,9 @@ def test_all_texts_are_escaped():
     assert "<script" not in html
     assert shown_text(html).count(NASTY) == 6
     assert "&lt;script" in RESULTS["subgroups"]()._repr_html_()
+
+
+def test_a_comparison_is_printed_in_a_line():
+    found = RESULTS["comparison"]()
+    limits = f"{found.low:+.4f} to {found.high:+.4f}"
+    assert str(found) == f"{found.difference:+.4f} in {limits} (p = {found.p_value:.3g}; {found.method})"

@@ -7,9 +7,18 @@ from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 
 from tpauc.metrics.area import auc_score, tpauc_score
+from tpauc.metrics.bands import roc_band
 from tpauc.metrics.operating_points import operating_point
 from tpauc.region import Region
-from tpauc.reporting.curves import MAX_POINTS, ScoreScale, roc_vertices, score_density, thinned, within_region
+from tpauc.reporting.curves import (
+    MAX_POINTS,
+    ScoreScale,
+    roc_vertices,
+    score_density,
+    spread_ties,
+    thinned,
+    within_region,
+)
 from tpauc.reporting.figures import score_panel
 from tpauc.reporting.panels import Axis
 
@@ -63,6 +72,40 @@ def test_vertices_lie_on_the_plain_curve_and_leave_out_only_straight_pieces(rows
     # Coordinates are ratios of counts, rounded once; the foot of the perpendicular takes a few more operations.
     assert distance_to_line(np.array(expected), fpr, tpr) < 1e-15 * 10
     assert trapezoid(tpr, fpr) == pytest.approx(auc_score(y, s), abs=1e-12)
+
+
+@settings(deadline=None, max_examples=100)
+@given(labelled_scores)
+def test_spread_ties_keep_the_order_of_different_scores(rows):
+    y, s = np.array([label for label, _ in rows]), np.array([float(score) for _, score in rows])
+    spread = spread_ties(y, s)
+    higher = s[:, None] > s
+    assert (spread[:, None] > spread)[higher].all()
+    for side in (y, ~y):
+        # Inside a tie a class has its steps at equal distances, half of one from either end.
+        for value in np.unique(s[side]) if not np.array_equal(spread, s) else ():
+            places = np.sort(spread[side & (s == value)] % 1.0)
+            assert places == pytest.approx((np.arange(places.size) + 0.5) / places.size)
+
+
+def test_scores_without_ties_of_both_classes_are_left_alone():
+    s = np.array([0.3, 0.3, 0.1, 0.2])
+    assert spread_ties(np.array([True, True, False, True]), s) is s
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.2, 0.5])
+def test_the_band_of_spread_ties_holds_the_straight_lines_of_the_population(rate):
+    """In 300 samples of four scores the line between two of them is held about as often as the band says."""
+    shares = np.array([[0.1, 0.2, 0.3, 0.4], [0.6, 0.25, 0.1, 0.05]])  # of each score, among positives and negatives
+    tpr, fpr = (np.append(0.0, np.cumsum(side[::-1])) for side in shares)
+    rng = np.random.default_rng(0)
+    y = np.arange(800) < 200
+    held = 0
+    for _ in range(300):
+        score = np.append(rng.choice(4, 200, p=shares[0]), rng.choice(4, 600, p=shares[1])).astype(np.float64)
+        band = roc_band(y, spread_ties(y, score), fpr=[rate])
+        held += band.low[0] <= np.interp(rate, fpr, tpr) <= band.high[0]
+    assert held >= 276  # 92 %; four standard deviations below 95 % would be 270
 
 
 @settings(deadline=None, max_examples=50)

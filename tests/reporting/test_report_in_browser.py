@@ -9,6 +9,7 @@ from tpauc.metrics.comparison import compare_tpauc
 from tpauc.metrics.intervals import tpauc_interval
 from tpauc.metrics.operating_points import operating_point
 from tpauc.reporting import report
+from tpauc.reporting.wording import limits_text
 
 REGION = {"alpha": 0.3, "beta": 0.3}
 RESAMPLING = {"n_resamples": 100, "random_state": 0}
@@ -116,9 +117,8 @@ def test_the_thresholds_are_shown_with_their_rates_and_marked_as_picked_here(ope
         point = operating_point(y, s, **REGION)
         for label, rate in (("TPR", "tpr"), ("FPR", "fpr"), ("Precision", "precision"), ("Alarm rate", "alarm_rate")):
             cell, found = row.locator(f'td[data-label="{label}"]'), point.intervals[rate]
-            assert cell.locator(".estimate").inner_text() == f"{100 * found.estimate:.1f}%"
-            limits = f"{100 * found.low:.1f}% \N{EN DASH} {100 * found.high:.1f}%"
-            assert cell.locator(".interval").inner_text() == limits
+            shown = cell.locator(".estimate").inner_text(), cell.locator(".interval").inner_text()
+            assert shown == limits_text(found.estimate, found.low, found.high)
         assert row.locator('td[data-label="Picked"]').inner_text() == "on these rows"
         assert row.locator('td[data-label="In region"]').inner_text() == ("yes" if point.feasible else "no")
 

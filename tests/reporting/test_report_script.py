@@ -12,6 +12,9 @@ import tpauc
 from opened_page import Opened, launched
 from tpauc.metrics._proportions import clopper_pearson
 from tpauc.reporting import embedding, report
+from tpauc.reporting.curves import roc_vertices
+from tpauc.reporting.figures import roc_window
+from tpauc.reporting.wording import limits_text
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright, which drives chromium, is not installed").expect
 REGION = {"alpha": 0.3, "beta": 0.2}
@@ -214,7 +217,8 @@ def test_a_region_that_selects_nobody_is_refused(opened):
 def test_the_corner_follows_and_moves_away_where_no_curve_is(browser, tmp_path):
     rng = np.random.default_rng(0)
     y = rng.random(500) < 0.5
-    out = report(y, {"weak": rng.normal(size=500) + 0.5 * y}, alpha=0.5, beta=0.5, out=tmp_path / "r.html", pngs=False)
+    weak = rng.normal(size=500) + 0.5 * y
+    out = report(y, {"weak": weak}, alpha=0.5, beta=0.5, out=tmp_path / "r.html", pngs=False)
     with Opened(browser, out) as opened:
         page = opened.page
         assert page.locator("#roc-panel-2 figcaption").inner_text() == "Inside the region"
@@ -223,6 +227,10 @@ def test_the_corner_follows_and_moves_away_where_no_curve_is(browser, tmp_path):
         assert page.locator("#roc-panel-2 path.line[data-name]").bounding_box()["height"] > 50
         ticks = page.locator("#roc-panel-2 .tick").all_text_contents()
         assert max(map(float, ticks)) > 0.2
+        # The same corner as the one that Python draws for this region.
+        region, plot = (page.locator(f"#roc-panel-2 {part}").bounding_box() for part in ("rect.region", ".plot > svg"))
+        expected = roc_window([roc_vertices(y, weak)], tpauc.Region(0.05, 0.05))
+        assert region["width"] / plot["width"] == pytest.approx(0.05 / expected.beta, abs=0.01)
 
 
 # ------------------------------------------------------------------------------------------------------------ threshold
@@ -238,6 +246,13 @@ def rates(page):
     )
 
 
+def rate_texts(page):
+    """Return how each rate and its interval are written."""
+    return page.locator("#rates tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
+    )
+
+
 def check_rates(page, kind, name, threshold, prevalence=None):
     y, scores, weight = rows(kind)
     point = tpauc.evaluate_threshold(y, scores[name], threshold, prevalence=prevalence, sample_weight=weight)
@@ -248,6 +263,9 @@ def check_rates(page, kind, name, threshold, prevalence=None):
         assert shown["alarms" if rate == "alarm_rate" else rate] == pytest.approx(
             expected, rel=1e-9, abs=1e-9, nan_ok=True
         )
+    percentages = [list(limits_text(*shown[rate])) for rate in ("tpr", "fpr", "precision", "npv")]
+    if not math.isnan(shown["precision"][0]):
+        assert rate_texts(page)[:4] == percentages
     counts = page.locator("#confusion td").evaluate_all("cells => cells.map(cell => Number(cell.dataset.value))")
     wanted = point.true_positives, point.false_negatives, point.false_positives, point.true_negatives
     assert counts == pytest.approx(wanted, rel=1e-9, abs=1e-9)

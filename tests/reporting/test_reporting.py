@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_curve
 
 from tpauc._validation import check_text, import_extra
 from tpauc.metrics import intervals
@@ -35,9 +36,11 @@ from tpauc.reporting.figures import (
     score_text,
     training_panels,
 )
+from tpauc.reporting.findings import Rows, bands
 from tpauc.reporting.page import check_page_path
 from tpauc.reporting.panels import look_of
 from tpauc.reporting.plots import plot_roc, plot_scores, plot_training
+from tpauc.reporting.wording import limits_text, rate_text
 
 REGION = {"alpha": 0.3, "beta": 0.3}
 FAST = {"n_resamples": 50}
@@ -79,6 +82,21 @@ def test_an_empty_corner_says_so_and_shows_where_the_curves_are():
     assert corner.x_axis.high > 0.3
     assert max(corner.lines[-1].y) > 0.1
     assert corner.region == (pytest.approx(0.3 / corner.x_axis.high), pytest.approx(0.3 / (1 - corner.y_axis.low)))
+
+
+def test_a_hopeless_curve_is_shown_around_the_corner_and_not_in_the_whole_plot():
+    rng = np.random.default_rng(0)
+    y = rng.random(2000) < 0.1
+    scores = {"weak": rng.normal(size=2000) + 0.5 * y}
+    points = {"weak": operating_point(y, scores["weak"], alpha=0.05, beta=0.05)}
+    _, corner = roc_panels(y, scores, points, Region(0.05, 0.05))
+    width, height = corner.x_axis.high, 1.0 - corner.y_axis.low
+    assert width == pytest.approx(height)  # the shape of the region
+    assert width < 0.7
+    curve = corner.lines[-1]
+    # The curve crosses the plot: it comes in at the lower edge and leaves at the right one, a third from the corner.
+    assert (curve.y[0], curve.x[-1]) == (0.0, 1.0)
+    assert np.interp(0.0, curve.x - (1.0 - curve.y), curve.x) == pytest.approx(1.0 / 1.5, abs=0.01)
 
 
 HISTORY = [
@@ -240,11 +258,11 @@ def test_the_lead_states_the_threshold_that_was_given_first(tmp_path):
     y, scores = two_models()
     given = evaluate_threshold(y, scores["plain"], 0.5, **REGION)
     text = " ".join(write(tmp_path, operating_points={"plain": given}).split())
-    assert f"At the threshold {score_text(0.5)} plain finds {100 * given.tpr:.1f}% of the positives" in text
+    assert f"At the threshold {score_text(0.5)} plain finds {100 * given.tpr:.1f} % of the positives" in text
     assert "Deployed threshold <small>plain</small>" in text
     best = operating_point(y, scores["better"], **REGION)
     text = " ".join(write(tmp_path).split())
-    assert f" better finds {100 * best.tpr:.1f}% of the positives" in text
+    assert f" better finds {100 * best.tpr:.1f} % of the positives" in text
     assert "Deployed threshold" not in text
 
 
@@ -265,7 +283,7 @@ def test_a_guarantee_is_stated(tmp_path):
     y, scores = two_models()
     promised = operating_point(y, scores["plain"], **REGION, guarantee=0.9)
     text = " ".join(write(tmp_path, operating_points={"plain": promised}).split())
-    assert "For plain the FPR on new rows keeps to the region with probability 90%" in text
+    assert "For plain the FPR on new rows keeps to the region with probability 90 %" in text
     assert "Guarantee: FPR \u2264 30 % on new rows with probability 90 %." in text
 
 
@@ -315,16 +333,16 @@ def test_intervals_are_the_library_s_to_the_shown_digits(tmp_path):
         for alpha, beta in ((0.3, 0.3), (1.0, 0.3), (1.0, 1.0)):
             interval = tpauc_interval(y, s, alpha=alpha, beta=beta, confidence=0.9, **FAST, random_state=0)
             assert f"{interval.estimate:.4f} {interval.low:.4f} \N{EN DASH} {interval.high:.4f}" in text
-    assert "90% interval" in text
-    assert "95%" not in text
+    assert "90 % interval" in text
+    assert "95 %" not in text
 
 
 def test_page_says_how_its_intervals_were_made(tmp_path, monkeypatch):
     def facts(**options):
         return " ".join(" ".join(Page(write(tmp_path, **options)).texts).split())
 
-    assert f"Intervals 95% {FAST['n_resamples']} resamples Results" in facts()
-    assert "Intervals 95% large-sample (DeLong) Results" in facts(intervals="delong")
+    assert f"Intervals 95 % {FAST['n_resamples']} resamples Results" in facts()
+    assert "Intervals 95 % large-sample (DeLong) Results" in facts(intervals="delong")
     y, scores = two_models()
     found = tpauc_interval(y, next(iter(scores.values())), **REGION, method="delong")
     assert f"{found.low:.4f} \N{EN DASH} {found.high:.4f}" in facts(intervals="delong")
@@ -425,9 +443,61 @@ def test_a_tpauc_of_0_is_explained(tmp_path):
     assert 'class="headline">reversed does not reach the region: TPAUC is 0.' in text
     most = operating_point(y, -scores["better"], **REGION)
     fewest = operating_point(y, -scores["better"], **REGION, rule="min_fpr")
-    assert f"catches {100 * most.tpr:.1f}% of the positives" in text
-    assert f"false alarms on {100 * fewest.fpr:.1f}% of the negatives" in text
+    assert f"catches {' '.join(rate_text(most.tpr).split())} of the positives" in text
+    assert f"false alarms on {' '.join(rate_text(fewest.fpr).split())} of the negatives" in text
     assert "<figcaption>Around the region</figcaption>" in text
+
+
+def test_the_threshold_of_the_closest_model_is_stated_where_none_reaches_the_region(tmp_path):
+    """The headline speaks of the model that catches most, and so does the card below it."""
+    _, scores = two_models()
+    text = " ".join(write(tmp_path, scores={"far": -scores["better"], "near": -scores["plain"]}).split())
+    assert "false alarms near, the closest," in text
+    assert "Threshold <small>near</small>" in text
+
+
+def test_rates_of_rows_in_groups_have_the_intervals_of_groups(tmp_path):
+    y, scores = two_models()
+    groups = np.arange(y.size) // 8
+    assert "design effect" not in write(tmp_path)
+    page = Page(write(tmp_path, groups=groups))
+    assert "design effect of groups" in " ".join(page.texts)
+    alone, together = (operating_point(y, scores["plain"], **REGION, groups=known) for known in (None, groups))
+    shown = [
+        limits_text(rate.estimate, rate.low, rate.high)[1]
+        for rate in (alone.intervals["tpr"], together.intervals["tpr"])
+    ]
+    assert shown[0] != shown[1]
+    assert shown[0] not in page.texts
+    assert shown[1] in page.texts
+
+
+def test_a_given_threshold_that_knows_nothing_of_groups_is_named(tmp_path):
+    y, scores = two_models()
+    groups = np.arange(y.size) // 8
+    said = "The intervals of the rates of plain take rows as independent."
+    for known, expected in ((None, True), (groups, False)):
+        given = evaluate_threshold(y, scores["plain"], 0.5, **REGION, groups=known)
+        text = " ".join(write(tmp_path, groups=groups, operating_points={"plain": given}).split())
+        assert (said in text) is expected
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_curve_of_few_scores_lies_in_its_band(repeated):
+    """Its straight lines lie above what thresholds reach, and a band for thresholds left them out."""
+    rng = np.random.default_rng(0)
+    y = np.arange(2000) < 300
+    score = np.round(rng.normal(size=2000) + 2 * y)
+    if repeated:
+        cells, weight = np.unique(np.stack([score, y]), axis=1, return_counts=True)
+        rows = Rows(cells[1] == 1.0, {"m": cells[0]}, weight.astype(np.float64))
+    else:
+        rows = Rows(y, {"m": score})
+    band = bands(rows, Region(0.3, 0.2), 0.95)["m"]
+    fpr, tpr, _ = roc_curve(y, score, drop_intermediate=False)
+    on_curve = np.interp(band.fpr, fpr, tpr)
+    assert (band.low <= on_curve).all()
+    assert (on_curve <= band.high).all()
 
 
 def test_user_text_is_escaped_everywhere(tmp_path):

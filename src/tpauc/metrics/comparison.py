@@ -39,6 +39,9 @@ class Comparison:
     p_value: float
     method: str = field(repr=False)
 
+    def __str__(self) -> str:
+        return f"{self.difference:+.4f} in {self.low:+.4f} to {self.high:+.4f} (p = {self.p_value:.3g}; {self.method})"
+
     def _repr_html_(self) -> str:
         contains = self.low <= 0.0 <= self.high
         note = "The interval contains 0: no difference is shown." if contains else "The interval does not contain 0."

@@ -18,8 +18,9 @@ from tpauc._notebook import html_table, limits_text
 from tpauc._validation import BoolArray, FloatArray, check_open_share, check_share
 from tpauc.metrics._alarm_rates import AlarmCounts as AlarmCounts
 from tpauc.metrics._alarm_rates import AlarmedRows, intervals_of, rates_of
+from tpauc.metrics._proportions import BY_GROUPS as BY_GROUPS  # the method of intervals that know of groups
 from tpauc.metrics._proportions import Proportion, ScoredRows, scored_rows, weighted_rows
-from tpauc.metrics.intervals import Interval
+from tpauc.metrics.intervals import IntArray, Interval
 from tpauc.metrics.thresholds import MAX_TPR, ThresholdRule, allowed_mass, check_threshold, pick_threshold
 from tpauc.region import Region
 
@@ -284,9 +285,12 @@ def operating_point_in_region(
     region: Region,
     rule: ThresholdRule | None = None,
     weight: FloatArray | None = None,
+    groups: IntArray | None = None,
 ) -> OperatingPoint:
-    """Return :func:`operating_point` of labels, scores and weights above 0 that are checked already."""
-    rows = ScoredRows(positive, scores) if weight is None else weighted_rows(positive, scores, weight)
+    """Return :func:`operating_point` of labels, scores, weights above 0 and groups that are checked already."""
+    rows = ScoredRows(positive, scores, None, groups)
+    if weight is not None:
+        rows = weighted_rows(positive, scores, weight, groups)
     rule = rule or ThresholdRule()
     return _judged(rows, pick_threshold(rows, rule, region), region.alpha, region.beta, None, _CONFIDENCE, rule)
 

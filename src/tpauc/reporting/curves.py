@@ -76,6 +76,33 @@ def roc_vertices(
     return fpr, tpr
 
 
+def spread_ties(positive: BoolArray, scores: FloatArray) -> FloatArray:
+    """Return scores that rank alike, but for ties of both classes, in which each class is spread out evenly.
+
+    The ROC curve has a straight line where both classes share a score, as if such rows were in random order. So the
+    band that belongs to the drawn curve is that of the spread scores; the band of the scores themselves is for
+    thresholds, which cannot divide equal scores, and lies below the line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spread_ties(np.array([True, False, False, True]), np.array([0.5, 0.5, 0.5, 0.9]))
+    array([0.5 , 0.25, 0.75, 1.5 ])
+    """
+    values, step = np.unique(scores, return_inverse=True)
+    sizes = {side: np.bincount(step[positive == side], minlength=values.size) for side in (True, False)}
+    if not (sizes[True] * sizes[False]).any():
+        return scores
+    places = np.empty(scores.size)
+    for side, size in sizes.items():
+        rows = np.flatnonzero(positive == side)
+        rows = rows[np.argsort(step[rows], kind="stable")]
+        earlier = np.cumsum(size) - size
+        within = np.arange(rows.size) - earlier[step[rows]]
+        places[rows] = step[rows] + (within + 0.5) / size[step[rows]]
+    return places
+
+
 def within_region(fpr: FloatArray, tpr: FloatArray, region: Region) -> tuple[FloatArray, FloatArray]:
     """Return the part of the curve inside the region, in shares of its sides; empty if the curve misses it.
 

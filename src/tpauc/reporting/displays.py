@@ -24,7 +24,7 @@ from tpauc._validation import (
 from tpauc.metrics.area import area_in_region
 from tpauc.metrics.bands import KINDS, ROCBand, roc_band
 from tpauc.region import Region
-from tpauc.reporting.curves import roc_vertices
+from tpauc.reporting.curves import roc_vertices, spread_ties
 from tpauc.reporting.fitted_scores import check_cv_results, positive_label, row_count, rows_of, scores_of
 from tpauc.reporting.panels import COLOURS
 from tpauc.reporting.region_artists import banded, check_plot, plotted, shown_curve, tinted
@@ -142,7 +142,8 @@ class ROCRegionDisplay:
         name : str, optional
             What the legend calls the curve.
         band : {"pointwise", "simultaneous"}, optional
-            The confidence band to draw, a ``kind`` of :func:`tpauc.roc_band`; none by default.
+            The confidence band to draw, a ``kind`` of :func:`tpauc.roc_band`; none by default. Where both classes share
+            a score it is the band of the straight line that is drawn there.
         confidence : float, default=0.95
             Of the band.
         pos_label : label, optional
@@ -342,7 +343,8 @@ class ROCRegionDisplay:
         if band is not None:
             inside = np.linspace(0.0, region.beta, _GRID_STEPS + 1)
             grid = np.unique(np.append(inside, np.linspace(region.beta, 1.0, _GRID_STEPS + 1)))
-            found = roc_band(*samples[0], kind=band, confidence=confidence, fpr=grid)
+            positive, scores = samples[0]
+            found = roc_band(positive, spread_ties(positive, scores), kind=band, confidence=confidence, fpr=grid)
         several = len(samples) > 1
         display = cls(
             fpr=[fpr for fpr, _ in curves] if several else curves[0][0],

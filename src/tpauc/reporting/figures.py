@@ -25,7 +25,7 @@ _DIAGONAL = np.array([0.0, 1.0])
 _CHANCE = Look("faint", dash=(3, 3))
 _OPERATING_RULE, _POSITIVE_RULE, _NEGATIVE_RULE = (), (2.0, 2.5), (7.0, 3.0)
 _TINT, _BAND = 0.32, 0.16  # opacity of the area inside the region, and of confidence bands
-_AROUND = 1.15  # how much larger the enlarged corner is than what is nearest to the region
+_AROUND = 1.5  # how much larger the enlarged corner is than the region that a curve would just touch
 _AROUND_THE_REGION = (
     "Around the region",
     "No curve reaches the region. The plot shows where the curves are closest to it.",
@@ -70,14 +70,19 @@ def roc_panels(
 
 
 def roc_window(curves: Iterable[tuple[FloatArray, FloatArray]], region: Region) -> Region:
-    """Return the corner to enlarge: the region, or a larger one that the curves reach if none of them reaches it."""
+    """Return the corner to enlarge: the region; if no curve reaches it, one of its shape that is large enough."""
     curves = list(curves)
     inside = [within_region(*curve, region) for curve in curves]
     if any(_area(x, y) > 0.0 for x, y in inside):
         return region
-    highest = max(float(np.interp(region.beta, fpr, tpr)) for fpr, tpr in curves)
-    first = min(float(np.interp(1.0 - region.alpha, tpr, fpr)) for fpr, tpr in curves)
-    return Region(min(1.0, _AROUND * max(region.alpha, 1.0 - highest)), min(1.0, _AROUND * max(region.beta, first)))
+    times = _AROUND * min(_times_larger(fpr, tpr, region) for fpr, tpr in curves)
+    return Region(min(1.0, times * region.alpha), min(1.0, times * region.beta))
+
+
+def _times_larger(fpr: FloatArray, tpr: FloatArray, region: Region) -> float:
+    """Return how many times larger a region of this shape must be for its lower right end to touch the curve."""
+    across, down = fpr / region.beta, (1.0 - tpr) / region.alpha
+    return float(np.interp(0.0, across - down, across))
 
 
 def _area(x: FloatArray, y: FloatArray) -> float:

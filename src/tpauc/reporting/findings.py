@@ -16,6 +16,7 @@ from tpauc.metrics.operating_points import OperatingPoint, operating_point_in_re
 from tpauc.metrics.summary import Summary, summarise
 from tpauc.metrics.thresholds import MIN_FPR, ThresholdRule
 from tpauc.region import Region
+from tpauc.reporting.curves import spread_ties
 from tpauc.reporting.panels import Look, look_of
 from tpauc.reporting.wording import Standing
 
@@ -25,6 +26,7 @@ _BAND_GRID = np.array(
     [0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
 )
 _BAND_PLACES = 17  # inside the region
+_MOST_REPEATED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,10 @@ def measured(
     for number, (name, values) in enumerate(rows.scores.items()):
         areas = summarise(rows.positive, values, region, options, weight=rows.weight, groups=rows.groups)
         versus = None if name == first else _difference(rows, name, first, region, options)
-        point = points.get(name) or dataclasses.replace(areas.point, confidence=options.confidence)
+        point = points.get(name)
+        if point is None:  # the threshold of the summary, whose intervals do not know of groups
+            picked = operating_point_in_region(rows.positive, values, region, weight=rows.weight, groups=rows.groups)
+            point = dataclasses.replace(picked, confidence=options.confidence)
         results.append(ModelResult(name, look_of(number), areas, point, versus, given=name in points))
     return results
 
@@ -86,9 +91,14 @@ def _difference(rows: Rows, name: str, other: str, region: Region, options: Inte
     return compare_in_region(rows.positive, *scores, region, options, weight=rows.weight, groups=rows.groups)
 
 
+def leading(models: Sequence[ModelResult]) -> ModelResult:
+    """Return the model with the highest TPAUC; among equal ones, such as 0, the one that catches most."""
+    return max(models, key=lambda model: (model.areas.tpauc.estimate, model.areas.point.tpr))
+
+
 def standings(models: Sequence[ModelResult], rows: Rows, region: Region, options: IntervalOptions) -> list[Standing]:
     """Return what the headline needs of every model: above all, whether the lead of the best one is beyond chance."""
-    best = max(models, key=lambda model: model.areas.tpauc.estimate)
+    best = leading(models)
     nothing_reached = best.areas.tpauc.estimate == 0.0
     found = []
     for model in models:
@@ -113,13 +123,24 @@ def bands(rows: Rows, region: Region, confidence: float) -> dict[str, ROCBand]:
     """Return the pointwise band of every curve; none for weights that do not stand for repeated rows."""
     if not rows.counts_alike:
         return {}
+    rows = _repeated(rows)
     grid = np.unique(np.append(_BAND_GRID, np.linspace(0.0, region.beta, _BAND_PLACES)))
-    return {
-        name: roc_band(
-            rows.positive, values, confidence=confidence, fpr=grid, groups=rows.groups, sample_weight=rows.weight
+    found = {}
+    for name, values in rows.scores.items():
+        spread, weight = spread_ties(rows.positive, values), rows.weight
+        found[name] = roc_band(
+            rows.positive, spread, confidence=confidence, fpr=grid, groups=rows.groups, sample_weight=weight
         )
-        for name, values in rows.scores.items()
-    }
+    return found
+
+
+def _repeated(rows: Rows) -> Rows:
+    """Return rows as often as their weights say, so that ties can be spread; too many are left as they are."""
+    if rows.weight is None or rows.weight.sum() > _MOST_REPEATED:
+        return rows
+    each = np.repeat(np.arange(rows.positive.size), rows.weight.astype(np.int64))
+    scores = {name: values[each] for name, values in rows.scores.items()}
+    return Rows(rows.positive[each], scores, groups=None if rows.groups is None else rows.groups[each])
 
 
 def how_made(models: Sequence[ModelResult], n_resamples: int) -> str:

@@ -20,7 +20,7 @@ from tpauc import __version__
 from tpauc._files import write_together
 from tpauc._validation import FloatArray, brief, check_choice, check_flag, check_path, check_text, import_extra
 from tpauc.metrics.intervals import METHODS, IntervalOptions, check_rows
-from tpauc.metrics.operating_points import OperatingPoint
+from tpauc.metrics.operating_points import BY_GROUPS, OperatingPoint
 from tpauc.region import Region
 from tpauc.reporting.embedding import embedded
 from tpauc.reporting.figures import (
@@ -32,11 +32,11 @@ from tpauc.reporting.figures import (
     score_panel,
     training_panels,
 )
-from tpauc.reporting.findings import Rows, bands, how_made, measured, standings
+from tpauc.reporting.findings import Rows, bands, how_made, leading, measured, standings
 from tpauc.reporting.panels import look_of
 from tpauc.reporting.plots import draw, png_bytes
 from tpauc.reporting.rendering import rendered
-from tpauc.reporting.wording import alike, headline, stakeholder_title
+from tpauc.reporting.wording import alike, headline, share_text, stakeholder_title
 
 _PNG_COLUMNS = {"roc": 2, "scores": 2, "training": 3}
 
@@ -143,7 +143,7 @@ def report(
     for module in ("jinja2", "matplotlib") if pngs else ("jinja2",):
         import_extra(module, "report")
     models = measured(rows, region, options, given)
-    best = max(models, key=lambda model: model.areas.tpauc.estimate)
+    best = leading(models)
     # A threshold that was given is in use, so it is stated even if another model is better.
     shown = next((model for model in models if model.given), best)
     points = {model.name: model.point for model in models}
@@ -165,7 +165,7 @@ def report(
         "scores": rule_legend(),
         "training": [(name, looks[name]) for name in runs],
     }
-    level = f"{100 * options.confidence:g}%"
+    level = share_text(options.confidence)
     twins = alike(rows.scores)
     html = rendered(
         title=title,
@@ -176,6 +176,7 @@ def report(
         shown=shown,
         region=region,
         rows=rows,
+        by_rows=", ".join(model.name for model in models if model.point.intervals["tpr"].method != BY_GROUPS),
         level=level,
         how_made=how_made(models, options.n_resamples),
         # The bars of all differences share one scale; without differences any scale will do.

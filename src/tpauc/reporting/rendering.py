@@ -15,7 +15,7 @@ import numpy as np
 from tpauc._validation import FloatArray, import_extra
 from tpauc.reporting.figures import score_text
 from tpauc.reporting.panels import COLOURS, Area
-from tpauc.reporting.wording import promise, rate_text, share_text, signed_text, verdict
+from tpauc.reporting.wording import limits_text, promise, rate_text, share_text, signed_text, verdict
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -50,7 +50,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"colours": COLOURS, "shapes": SHAPES, "promise": promise, "verdict": verdict}
+    environment.globals |= {"colours": COLOURS, "shapes": SHAPES}
+    environment.globals |= {"limits_text": limits_text, "promise": promise, "verdict": verdict}
     environment.filters |= {
         "four": lambda value: f"{value:.4f}",
         "signed": signed_text,

@@ -6,6 +6,7 @@ other model excludes 0; models that rank all rows alike are named as such.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from tpauc.metrics.thresholds import MAX_TPR
 from tpauc.region import Region
 
 _MINUS, _NARROW = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
+_MOST_DECIMALS = 4  # of a percentage
 
 
 class Standing(NamedTuple):
@@ -48,8 +50,33 @@ def share_text(share: float) -> str:
 
 
 def rate_text(rate: float) -> str:
-    """Return a measured rate as a percentage with one decimal."""
-    return f"{100.0 * rate:.1f}%"
+    """Return a measured rate as a percentage.
+
+    Examples
+    --------
+    >>> [rate_text(rate).split() for rate in (0.909, 0.00056, 0.99961)]
+    [['90.9', '%'], ['0.056', '%'], ['99.961', '%']]
+    """
+    return f"{100.0 * rate:.{_decimals(rate)}f}{_NARROW}%"
+
+
+def limits_text(rate: float, low: float, high: float) -> tuple[str, str]:
+    """Return a measured rate and its interval as percentages with equally many decimals.
+
+    Examples
+    --------
+    >>> [text.split() for text in limits_text(0.05, 0.0497, 0.0504)]
+    [['5.00', '%'], ['4.97', '–', '5.04', '%']]
+    """
+    decimals = max(_decimals(rate), _decimals(high - low, digits=1))
+    texts = [f"{100.0 * value:.{decimals}f}" for value in (rate, low, high)]
+    return f"{texts[0]}{_NARROW}%", f"{texts[1]} \N{EN DASH} {texts[2]}{_NARROW}%"
+
+
+def _decimals(share: float, digits: int = 2) -> int:
+    """Return the decimals of a percentage: one, or as many as show these digits of a rare event or its opposite."""
+    rare = 100.0 * min(share, 1.0 - share)
+    return 1 if not rare > 0.0 else min(max(1, digits - 1 - math.floor(math.log10(rare))), _MOST_DECIMALS)
 
 
 def signed_text(value: float) -> str:
@@ -117,8 +144,8 @@ def _same_order(first: FloatArray, second: FloatArray) -> bool:
 
 def headline(models: Sequence[Standing], twins: Sequence[Sequence[str]], region: Region, level: str) -> list[str]:
     """Return the headline, and the sentences that follow it; ``twins`` are groups of models that rank alike."""
-    best = max(models, key=lambda model: model.tpauc)
-    sentences = _nothing_reached(models, region) if best.tpauc == 0.0 else _leader(models, best, twins, level)
+    best = max(models, key=lambda model: (model.tpauc, model.most_caught))
+    sentences = _nothing_reached(models, best, region) if best.tpauc == 0.0 else _leader(models, best, twins, level)
     if twins and (best.tpauc == 0.0 or len(twins[0]) < len(models)):
         same = "; ".join(listed(names) for names in twins)
         sentences.append(f"{same} rank all rows alike, so their areas and curves are the same.")
@@ -154,8 +181,7 @@ def _leader(models: Sequence[Standing], best: Standing, twins: Sequence[Sequence
     ]
 
 
-def _nothing_reached(models: Sequence[Standing], region: Region) -> list[str]:
-    closest = max(models, key=lambda model: (model.most_caught, -model.fewest_alarms))
+def _nothing_reached(models: Sequence[Standing], closest: Standing, region: Region) -> list[str]:
     wanted, allowed = share_text(1.0 - region.alpha), share_text(region.beta)
     who = closest.name if len(models) == 1 else "No model"
     first = f"{who} {'does not reach' if len(models) == 1 else 'reaches'} the region: TPAUC is 0."
@@ -175,7 +201,8 @@ def verdict(versus: Comparison, tpauc: float, first: str, *, same: bool) -> str:
     if tpauc == versus.difference == 0.0:
         return f"misses the region like {first}, so there is nothing to compare"
     found = "better" if versus.low > 0.0 else "worse" if versus.high < 0.0 else "no significant difference"
-    return f"{found} (p {'< 0.001' if versus.p_value < 0.001 else f'= {versus.p_value:.3f}'})"
+    size = f"<{_NARROW}0.001" if versus.p_value < 0.001 else f"={_NARROW}{versus.p_value:.3f}"
+    return f"{found} (p{_NARROW}{size})"
 
 
 def promise(point: OperatingPoint, region: Region) -> str | None:

@@ -342,13 +342,27 @@
 
   const signed = (text) => text.replace(/-/g, "−");
   const four = (value) => value.toFixed(4);
-  const percent = (value) => (Number.isNaN(value) ? "none" : `${(100 * value).toFixed(1)}%`);
+  // One decimal, or as many as show these digits of a rare event or its opposite; as in reporting/wording.py.
+  function decimalsOf(share, digits = 2) {
+    const rare = 100 * Math.min(share, 1 - share);
+    return rare > 0 ? clamp(digits - 1 - Math.floor(Math.log10(rare)), 1, 4) : 1;
+  }
+  const percent = (value, decimals = decimalsOf(value)) =>
+    Number.isNaN(value) ? "none" : `${(100 * value).toFixed(decimals)}\u00a0%`;
+  // A rate and its limits, with equally many decimals.
+  function limitTexts({ value, low, high }) {
+    const decimals = Math.max(decimalsOf(value), decimalsOf(high - low, 1));
+    return [percent(value, decimals), `${(100 * low).toFixed(decimals)} – ${percent(high, decimals)}`];
+  }
   // As many digits as a typed number has, no trace of binary fractions: 1 - 0.9 is 0.1.
   const plain = (value) => String(Number(value.toPrecision(12)));
   const scoreText = (value) => (value === null ? "∞" : signed(String(Number(value.toPrecision(4)))));
   const shareText = (value) => `${plain(Number((100 * value).toFixed(3)))}\u00a0%`;
   const count = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 1 });
-  const perThousand = (value) => (value >= 99.95 ? value.toFixed(0) : value.toFixed(value >= 9.995 ? 1 : 2));
+  function perThousand(value) {
+    if (value > 0 && value < 0.0995) return value.toPrecision(2);
+    return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
+  }
 
   function make(name, attributes, ...children) {
     const node = name.startsWith("html:")
@@ -524,16 +538,17 @@
     drawing.replaceChildren(...axesOf(height, width), curves, region, ...marks, ...ring);
   }
 
-  // The corner to enlarge: the region, or a larger one if no curve reaches it.
+  // The corner to enlarge: the region; if no curve reaches it, one of its shape that is large enough. A region grows
+  // until its lower right end touches a curve, and by half of that so that the curve is seen; as in figures.py.
   function cornerToShow(reached) {
     if (reached) return [state.alpha, state.beta];
-    const curves = shownModels().map((model) => model.curve);
-    const highest = Math.max(...curves.map(({ fpr, tpr }) => between(fpr, tpr, state.beta)));
-    const first = Math.min(...curves.map(({ fpr, tpr }) => between(tpr, fpr, 1 - state.alpha)));
-    return [
-      Math.min(1, 1.15 * Math.max(state.alpha, 1 - highest)),
-      Math.min(1, 1.15 * Math.max(state.beta, first)),
-    ];
+    const times = shownModels().map(({ curve: { fpr, tpr } }) => {
+      const across = fpr.map((rate) => rate / state.beta);
+      const ahead = across.map((steps, place) => steps - (1 - tpr[place]) / state.alpha);
+      return between(ahead, across, 0);
+    });
+    const enough = 1.5 * Math.min(...times);
+    return [Math.min(1, enough * state.alpha), Math.min(1, enough * state.beta)];
   }
 
   // --------------------------------------------------------------------------------------------------------- region
@@ -589,9 +604,13 @@
     return make("html:td", attributes, make("html:span", { class: "number" }, text), ...more);
   }
 
+  const legendSwatches = document.querySelectorAll("#model-legend .swatch:not(.key)");
+
   function showRanking(areas) {
     const rows = areas.map(({ model, number, area }) => {
-      const name = make("html:button", { type: "button", class: "name", "data-focus": number }, model.name);
+      const swatch = legendSwatches[number].cloneNode(true);
+      const name = make("html:button", { type: "button", class: "name", "data-focus": number }, swatch);
+      name.append(make("html:span", {}, model.name));
       if (number === state.model) name.setAttribute("aria-pressed", "true");
       const bar = make("svg", { class: "bar thick", "aria-hidden": "true" });
       bar.append(
@@ -909,31 +928,33 @@
   function intervalNote() {
     const kind = "Exact binomial (Clopper-Pearson) intervals for a threshold that was picked on other rows; ";
     const flattered = "for one that is chosen by looking at these rows they are too favourable.";
-    const grouped = data.grouped ? " They take rows as independent; rows in groups say less." : "";
+    const grouped = data.grouped ? " They take rows as independent; rows in groups say less, which the table of thresholds allows for." : "";
     const weighted = "tpSquares" in models[0].thresholds ? " Weighted rows count as their effective number." : "";
     const both = " At another prevalence they follow from the limits of TPR and FPR, and are conservative.";
     return kind + flattered + (state.prevalence === null ? "" : both) + grouped + weighted;
   }
 
-  function rateRow(name, label, text, rate) {
+  function rateRow(name, label, texts, rate) {
     const head = make("html:th", { scope: "row", role: "rowheader" }, label);
-    const limit = rate.low === undefined ? "" : `${text(rate.low)} – ${text(rate.high)}`;
-    const interval = cell("Interval", limit, "");
+    const interval = cell("Interval", texts[1], "");
     interval.dataset.low = rate.low;
     interval.dataset.high = rate.high;
-    return make("html:tr", { role: "row", "data-rate": name }, head, cell("Value", text(rate.value), rate.value), interval);
+    return make("html:tr", { role: "row", "data-rate": name }, head, cell("Value", texts[0], rate.value), interval);
   }
 
   function showRates(found) {
-    const scaled = (rate) => ({ value: 1000 * rate.value, low: 1000 * rate.low, high: 1000 * rate.high });
+    const { value, low, high } = found.alarm;
+    const alarms = { value: 1000 * value, low: 1000 * low, high: 1000 * high };
+    const alarmTexts = [perThousand(alarms.value), `${perThousand(alarms.low)} – ${perThousand(alarms.high)}`];
+    const shareRow = (name, label) => rateRow(name, label, limitTexts(found[name]), found[name]);
     byId("rates")
       .querySelector("tbody")
       .replaceChildren(
-        rateRow("tpr", "TPR: positives caught", percent, found.tpr),
-        rateRow("fpr", "FPR: false alarms", percent, found.fpr),
-        rateRow("precision", "Precision", percent, found.precision),
-        rateRow("npv", "NPV", percent, found.npv),
-        rateRow("alarms", "Alarms per 1,000 rows", perThousand, scaled(found.alarm)),
+        shareRow("tpr", "TPR: positives caught"),
+        shareRow("fpr", "FPR: false alarms"),
+        shareRow("precision", "Precision"),
+        shareRow("npv", "NPV"),
+        rateRow("alarms", "Alarms per 1,000 rows", alarmTexts, alarms),
       );
   }
 
