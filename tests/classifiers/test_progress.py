@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from tpauc import TPAUCBooster, TPAUCClassifier
 from tpauc.classifiers.linear import directions
-from tpauc.classifiers.progress import Progress, limited_threads, progress_to, steps
+from tpauc.classifiers.progress import Progress, begin, limited_threads, progress_to, steps, within
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 5))
@@ -54,6 +54,34 @@ def test_lines_come_after_the_interval_and_tell_the_time_left(monkeypatch):
         assert list(steps("counting", "abcdef", 6)) == list("abcdef")  # from 0.5 on
     assert found == [Progress("counting", k, 6, (6 - k) * 0.5) for k in (1, 3, 5)]
     assert str(found[0]) == "counting: 1 of 6, about 2 s left"
+
+
+def test_the_begin_of_a_stage_is_told_at_once():
+    found = []
+    with progress_to(lambda progress: found.append(str(progress)), every=1e9):
+        begin("counting", 6)
+        assert list(steps("counting", range(6), 6)) == list(range(6))
+    assert found == ["counting: 0 of 6"]
+    begin("nobody listens", 6)
+
+
+def test_a_training_within_another_is_told_as_part_of_it_and_may_be_ended():
+    found, left = [], iter("abc")
+
+    def after_step():
+        if next(left) == "c":
+            raise TimeoutError
+
+    def work():
+        with within("outer", after_step):
+            list(steps("inner", range(9), 9))
+
+    with progress_to(found.append, every=0.0), pytest.raises(TimeoutError):
+        work()
+    assert [(progress.what, progress.done) for progress in found] == [("outer: inner", 1), ("outer: inner", 2)]
+    left = iter("c")
+    with pytest.raises(TimeoutError):  # also if nobody listens
+        work()
 
 
 def blas_threads():

@@ -8,6 +8,7 @@ A training reports what it is doing to whoever asked for it, through pipelines a
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -36,10 +37,11 @@ class Progress(NamedTuple):
     what: str
     done: int
     total: int
-    seconds_left: float  # of this stage
+    seconds_left: float  # of this stage; NaN at its begin
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.done} of {self.total}, about {self.seconds_left:.0f} s left"
+        left = f", about {self.seconds_left:.0f} s left" if self.done else ""
+        return f"{self.what}: {self.done} of {self.total}{left}"
 
 
 @dataclass
@@ -47,6 +49,11 @@ class _Listener:
     callback: Callable[[Progress], None]
     every: float
     last: float = field(default_factory=lambda: time.monotonic())
+
+    def hear(self, progress: Progress, now: float) -> None:
+        if now - self.last >= self.every:
+            self.last = now
+            self.callback(progress)
 
 
 _LISTENER: ContextVar[_Listener | None] = ContextVar("listener", default=None)
@@ -87,9 +94,39 @@ def steps(what: str, items: Iterable[Item], total: int) -> Iterator[Item]:
         if listener is None:
             continue
         now = time.monotonic()
-        if now - listener.last >= listener.every:
-            listener.last = now
-            listener.callback(Progress(what, done, total, (now - start) / done * (total - done)))
+        listener.hear(Progress(what, done, total, (now - start) / done * (total - done)), now)
+
+
+def begin(what: str, total: int) -> None:
+    """Report at once that a stage of so many steps begins, for its first step may take long."""
+    if (listener := _LISTENER.get()) is not None:
+        listener.last = time.monotonic()
+        listener.callback(Progress(what, 0, total, math.nan))
+
+
+@contextmanager
+def within(what: str, after_step: Callable[[], None] | None = None) -> Iterator[None]:
+    """Report the stages of a training in this context as parts of ``what``.
+
+    If given, ``after_step`` is called after every step, also if nobody asked for reports. It may raise, which ends the
+    training.
+
+    Examples
+    --------
+    >>> with progress_to(lambda progress: print(progress.what), every=0.0), within("outer"):
+    ...     _ = list(steps("inner", range(1), 1))
+    outer: inner
+    """
+    outer = _LISTENER.get()
+
+    def tell(progress: Progress) -> None:
+        if after_step is not None:
+            after_step()
+        if outer is not None:
+            outer.hear(progress._replace(what=f"{what}: {progress.what}"), time.monotonic())
+
+    with progress_to(tell, every=0.0):
+        yield
 
 
 def limited_threads(n_features: int) -> AbstractContextManager[None]:
