@@ -42,6 +42,7 @@ from tpauc.classifiers.cross_validation import (
     tpauc_step,
 )
 from tpauc.classifiers.folds import fold_groups, group_numbers
+from tpauc.classifiers.progress import tree_threads
 from tpauc.classifiers.tpauc_classifier import TPAUCClassifier
 from tpauc.classifiers.training_methods import AUTO, MODELS
 from tpauc.metrics.comparison import Comparison
@@ -219,7 +220,8 @@ def advise(
     positive = check_labels(y, "y", pos_label)
     check_same_length("X", X, "y", positive)
     check_both_classes(positive, "y")
-    makers = {name: _prepared(maker, preprocessing) for name, maker in _makers(model, time_limit).items()}
+    n_values = X.shape[0] * X.shape[1]
+    makers = {name: _prepared(maker, preprocessing) for name, maker in _makers(model, time_limit, n_values).items()}
     group, n_folds = fold_groups(X, positive, feasible_folds(n_folds, positive, region), groups=groups)
     given = None if groups is None else group_numbers(groups, positive.size)
     values = cross_validate(makers, X, positive, group, region, n_folds, n_repeats, random, progress, given)
@@ -229,11 +231,11 @@ def advise(
 # ------------------------------------------------------------------------------------------------------------ models
 
 
-def _makers(model: str, time_limit: float | None) -> dict[str, Maker]:
+def _makers(model: str, time_limit: float | None, n_values: int) -> dict[str, Maker]:
     if model == "lightgbm" or model in AUTO:
         return {
-            PLAIN: lambda region, seed: _lightgbm(seed),
-            BALANCED: lambda region, seed: _lightgbm(seed, is_unbalance=True),
+            PLAIN: lambda region, seed: _lightgbm(seed, n_values),
+            BALANCED: lambda region, seed: _lightgbm(seed, n_values, is_unbalance=True),
             REGION: _booster if model == "lightgbm" else partial(_auto, model, time_limit),
         }
     # A linear model on a cross-entropy has no candidates to choose from.
@@ -251,8 +253,10 @@ def _makers(model: str, time_limit: float | None) -> dict[str, Maker]:
     }
 
 
-def _lightgbm(seed: int, **options: Any) -> Any:
-    classifier = import_extra("lightgbm", "lightgbm").LGBMClassifier(random_state=seed, verbose=-1, **options)
+def _lightgbm(seed: int, n_values: int, **options: Any) -> Any:
+    classifier = import_extra("lightgbm", "lightgbm").LGBMClassifier(
+        random_state=seed, n_jobs=tree_threads(n_values), verbose=-1, **options
+    )
     # Preprocessing may return a data frame, and LightGBM refuses column names such as "size [m]".
     return make_pipeline(FunctionTransformer(_as_numbers), classifier)
 

@@ -32,6 +32,7 @@ from tpauc._validation import BoolArray, FloatArray, check_class_sizes
 from tpauc.classifiers._candidates import tpauc_of_fold
 from tpauc.classifiers.base import RegionClassifier
 from tpauc.classifiers.folds import FEW_DISTINCT, stratified_folds
+from tpauc.classifiers.progress import begin, within
 from tpauc.metrics.comparison import Comparison
 from tpauc.region import Region, fewest_with_one, hard_mass
 
@@ -64,8 +65,11 @@ def cross_validate(
         for number in range(n_folds):
             train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             seed = int(random.integers(2**31))
-            for name, maker in makers.items():
-                with warnings.catch_warnings():
+            done = (repeat * n_folds + number) * len(makers)
+            for order, (name, maker) in enumerate(makers.items()):
+                what = f"model {name!r} in fold {number + 1} of {n_folds}, repeat {repeat + 1} of {n_repeats}"
+                begin(what, n_repeats * n_folds * len(makers), done + order)
+                with warnings.catch_warnings(), within(what):
                     # Models also have folds of their own, to find their settings; those may separate copies.
                     warnings.filterwarnings("ignore", FEW_DISTINCT, UserWarning)
                     model = maker(region, seed)

@@ -16,6 +16,7 @@ from tpauc.classifiers.progress import progress_to
 from tpauc.region import Region
 
 CORNER = Region(0.3, 0.3)
+RECIPES = {recipe.name: recipe for recipe in PRESETS["auto"]}
 
 
 def rows(n=400, d=3, seed=0):
@@ -144,6 +145,18 @@ def test_a_member_that_would_take_too_long_makes_room_for_a_quicker_one(hours):
     assert names(fitted(rows(), *recipes)) == ["a", "slow", "b", "c"]
 
 
+def test_an_unfinished_linear_model_is_given_up_unless_it_is_the_first(monkeypatch):
+    hours = Hours()
+    monkeypatch.setattr(stacked_members, "time", hours)
+    monkeypatch.setattr(hours, "perf_counter", lambda: setattr(hours, "now", hours.now + 0.5) or hours.now, False)
+    linear, quick = RECIPES["linear"], Recipe("a", Spy(), averaged=True)
+    assert names(fitted(rows(), quick, linear, quick)) == ["a", "linear", "a"]
+    hours.now = 0.0
+    assert names(fitted(rows(), quick, linear, quick, time_limit=12.0)) == ["a"]
+    assert 12.0 < hours.now < 14.0
+    assert names(fitted(rows(), linear, quick, time_limit=1.0)) == ["linear"]
+
+
 def test_seeds_of_members_do_not_depend_on_the_ones_before(hours):
     late, alone = Spy(), Spy()
     fitted(rows(), taking(hours, "a", 1.0), taking(hours, "slow", 99.0), Recipe("b", late), time_limit=1000.0)
@@ -188,6 +201,16 @@ def test_progress_says_what_is_trained_and_what_the_last_member_brought():
         found = fitted(rows(), Recipe("a", Spy()), Recipe("b", Spy()))
     assert "a, member 1 of 2" in said
     assert f"b, member 2 of 2; a had TPAUC {found.scorer.members[0]['tpauc']:.3f}" in said
+
+
+def test_progress_names_a_member_when_it_is_begun_and_the_linear_one_at_every_step():
+    said = []
+    with progress_to(lambda progress: said.append((progress.what, progress.done)), every=0.0):
+        fitted(rows(), Recipe("a", RECIPES["kernel"].train), RECIPES["linear"])
+    assert said[0] == ("a, member 1 of 2", 0)
+    parts = {what.partition(":")[0].partition(";")[0] for what, _ in said}
+    assert parts == {"a, member 1 of 2", "linear, member 2 of 2", "stack of 2 members"}
+    assert any(what.endswith(": ascent of a linear model") for what, _ in said)
 
 
 def test_the_nested_estimate_is_that_of_the_out_of_fold_scores():

@@ -30,7 +30,7 @@ from tpauc.classifiers.auto.stacking import cross_fitted, fit_stack
 from tpauc.classifiers.base import TrainingData, class_counts, stands_for_rows
 from tpauc.classifiers.folds import FEW_DISTINCT, copies, fold_groups, stratified_folds
 from tpauc.classifiers.linear.directions import LinearDirections, LinearSettings
-from tpauc.classifiers.progress import steps
+from tpauc.classifiers.progress import begin, steps, within
 from tpauc.metrics.intervals import Interval, IntervalOptions, intervals_in_regions
 from tpauc.region import Region
 
@@ -118,6 +118,11 @@ class Clock:
         """Return whether so many seconds are left."""
         return self.limit is None or time.perf_counter() - self.start + seconds <= self.limit
 
+    def check(self) -> None:
+        """Raise a `TimeoutError` if the limit has passed."""
+        if not self.allows(0.0):
+            raise TimeoutError
+
 
 @dataclass(frozen=True)
 class StackedMembers:
@@ -161,8 +166,9 @@ class StackedMembers:
         scores = np.column_stack([member.out_of_fold for member in found])
         weight = _information(scaled.weight, stands_for)
         best = int(np.argmax([member.tpauc for member in found]))
-        stack = fit_stack(scores, scaled.positive, weight, best)
-        logits = cross_fitted(scores, scaled.positive, weight, fold, best)
+        with within(f"stack of {len(found)} members"):
+            stack = fit_stack(scores, scaled.positive, weight, best)
+            logits = cross_fitted(scores, scaled.positive, weight, fold, best)
         out_of_fold = np.full(data.positive.size, np.nan)
         out_of_fold[sample] = logits
         nested = _nested(logits, scaled, region, int(random.integers(2**31)))
@@ -215,18 +221,24 @@ class FoldTraining:
             if recipe.train is None and not affords_linear(*self._data.X.shape):
                 continue
             what = f"{recipe.name}, member {number} of {len(recipes)}{brought}"
-            member = self._linear(recipe, own[0]) if recipe.train is None else self._in_folds(recipe, own, what, first)
+            train = self._linear if recipe.train is None else self._in_folds
+            member = train(recipe, own, what, first)
             if member is not None:
                 brought, first = f"; {member.name} had TPAUC {member.tpauc:.3f}", False
                 yield member
 
-    def _linear(self, recipe: Recipe, seed: int) -> TrainedMember:
-        """Train our linear model, which has folds of its own."""
+    def _linear(self, recipe: Recipe, seeds: Array, what: str, unlimited: bool) -> TrainedMember | None:
+        """Train our linear model, which has folds of its own; None if time does not allow that."""
         start = time.perf_counter()
         strategy = LinearDirections(LinearSettings(fold_rows=MOST_ROWS, max_repeats=1), Scaling(False))
+        clock = Clock(None) if unlimited else self._clock
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", FEW_DISTINCT, UserWarning)  # there was such a warning for our folds
-            found = strategy.fit(self._data, self._region, np.random.default_rng(seed))
+            try:
+                with within(what, clock.check):
+                    found = strategy.fit(self._data, self._region, np.random.default_rng(seeds[0]))
+            except TimeoutError:
+                return None
         assert found.out_of_fold_scores is not None
         scorer = LinearMember(found.scorer.coef, found.scorer.intercept)  # type: ignore[attr-defined]
         return self._trained(recipe.name, scorer, found.out_of_fold_scores, time.perf_counter() - start)
@@ -235,11 +247,14 @@ class FoldTraining:
         """Train in all folds, and again on all rows if the folds are not averaged; None if time does not allow that."""
         tasks = list(range(self._n_folds)) + ([] if recipe.averaged else [ALL_ROWS])
         found: list[FoldModel] = []
-        for start in steps(what, range(0, len(tasks), self._n_jobs), -(-len(tasks) // self._n_jobs)):
+        n_steps = -(-len(tasks) // self._n_jobs)
+        begin(what, n_steps)
+        for start in steps(what, range(0, len(tasks), self._n_jobs), n_steps):
             now = tasks[start : start + self._n_jobs]
-            found += joblib.Parallel(len(now), backend="threading")(
-                joblib.delayed(self._train)(recipe, number, int(seeds[number])) for number in now
-            )
+            with within(what):  # members that are trained in steps report them too
+                found += joblib.Parallel(len(now), backend="threading")(
+                    joblib.delayed(self._train)(recipe, number, int(seeds[number])) for number in now
+                )
             seconds = sum(model.seconds for model in found)
             to_come = (len(tasks) - len(found)) * seconds / len(found) / self._n_jobs
             if not unlimited and not self._clock.allows(to_come):

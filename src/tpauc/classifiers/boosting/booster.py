@@ -30,13 +30,13 @@ from tpauc.classifiers._input import checked_rows
 from tpauc.classifiers.base import RegionClassifier, TrainingData, class_counts
 from tpauc.classifiers.boosting.boosting_path import BoostingPath, PathValidation, Rounds, held_out_rows
 from tpauc.classifiers.folds import fold_groups, stratified_folds
+from tpauc.classifiers.progress import tree_threads
 from tpauc.region import Region
 
 Array = npt.NDArray[Any]
 
 # Rounds of log-loss after which there is a candidate; the next ones are each twice the last but one.
 _CANDIDATE_ROUNDS = (10, 20, 30, 50, 75, 100, 150)
-_VALUES_WORTH_THREADS = 1_000_000  # rows times features
 _LEAST_ROUNDS = 100  # of log-loss; it ends when twice the rounds of the best candidate brought nothing better
 _STANDARD_ERRORS = 0.5  # a candidate that far below the best has 1/e of its weight
 
@@ -201,7 +201,7 @@ class TPAUCBooster(RegionClassifier):
 
     def _threads(self, n_values: int) -> int:
         if self.n_jobs is None:
-            return 1 if n_values < _VALUES_WORTH_THREADS else 0  # 0 is LightGBM's own choice
+            return tree_threads(n_values)
         return int(joblib.cpu_count()) if self.n_jobs == -1 else self.n_jobs
 
     def _folds(self, data: TrainingData, random: np.random.Generator) -> Array:
