@@ -1,6 +1,6 @@
 """The report: one HTML file that needs nothing else, and its plots as PNG files. Needs ``tpauc[report]``.
 
-The page loads nothing and can be read without scripts. Its script, ``templates/report.js``, lets readers move the
+The page loads nothing and can be read without scripts. Its script, ``templates/script``, lets readers move the
 region and the threshold. Equal input, seeds and dates give equal bytes.
 """
 

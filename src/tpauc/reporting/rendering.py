@@ -26,6 +26,10 @@ SHAPES = {
     "diamond": "M0 -5.5L5.5 0L0 5.5L-5.5 0z",
     "triangle": "M0 -5.5L5 4H-5z",
 }
+_SCRIPT = (  # in this order: a part uses the constants of earlier ones
+    "constants", "counts", "areas", "limits", "state", "writing", "drawing", "region", "handles", "hover", "threshold",
+    "handback", "wiring",
+)  # fmt: skip
 _POLICY = (
     "default-src 'none'; script-src '{script}'; style-src 'unsafe-inline'; img-src data:; connect-src 'none'; "
     "base-uri 'none'; form-action 'none'"
@@ -35,10 +39,17 @@ _POLICY = (
 def rendered(**shown: object) -> str:
     """Return the page that shows these things."""
     environment = _environment()
-    script = environment.loader.get_source(environment, "report.js")[0]  # type: ignore[union-attr]  # it has a loader
+    script = _script(environment)
     code = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = _POLICY.format(script=f"sha256-{code}")
     return environment.get_template("report.html.jinja").render(shown, script=script, policy=policy)
+
+
+def _script(environment: Environment) -> str:
+    """Return the parts of the script as one function, so that they share names among them and with nobody else."""
+    assert environment.loader is not None
+    parts = [environment.loader.get_source(environment, f"script/{name}.js")[0] for name in _SCRIPT]
+    return "\n".join(['"use strict";', "(() => {", *parts, "})();", ""])
 
 
 def _environment() -> Environment:
