@@ -61,9 +61,7 @@ def model_and_loss(loss: nn.Module) -> Callable[[torch.Tensor, torch.Tensor], to
 def measure(make: Callable[[], nn.Module], size: int, backend: str) -> tuple[int, float, float]:
     """Return the graphs that one step needs, the seconds of the first two steps, and compiled time over plain time."""
     generator = torch.Generator().manual_seed(0)
-    y = (
-        torch.rand(size, generator=generator) < 0.1
-    )  # labels of other types are checked by value, which is a graph break
+    y = torch.rand(size, generator=generator) < 0.1  # labels of other types are checked by value: a graph break
     x = torch.randn(size, 32, generator=generator) + 0.3 * y[:, None].float()
     torch._dynamo.reset()
     graphs = torch._dynamo.explain(model_and_loss(make()))(x, y).graph_count

@@ -81,6 +81,8 @@ PUBLISHED["cifar100-lt"] |= {
 def published(dataset: str, subset: int, method: str, region: Region) -> float | None:
     """Return the TPAUC in percent that the paper prints, None if it prints none.
 
+    A method with the parameters of the authors' code has the printed number of the method.
+
     Examples
     --------
     >>> published("cifar10-lt", 1, "Minmax-Poly", Region(0.3, 0.3))
@@ -88,7 +90,7 @@ def published(dataset: str, subset: int, method: str, region: Region) -> float |
     >>> published("cifar10-lt", 1, "Minmax-Poly", Region(0.2, 0.2)) is None
     True
     """
-    row = PUBLISHED[dataset].get(method)
+    row = PUBLISHED[dataset].get(method.removesuffix("-authors"))
     if row is None or region not in REGIONS:
         return None
     return row[3 * (subset - 1) + REGIONS.index(region)]
