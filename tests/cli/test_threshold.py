@@ -148,7 +148,7 @@ def test_a_guarantee_is_made_on_the_test_rows_and_marked(copied, rule):
     assert picked_here_note(0.9, rule) in result.stdout
     done("report", copied, "--resamples", 50)
     page = " ".join((copied / "report.html").read_text(encoding="utf-8").split())
-    assert f"the {kept} on new rows keeps to the region with probability 90%" in page
+    assert f"the {kept} on new rows keeps to the region with probability 90 %" in page
 
 
 def test_a_given_threshold_is_judged_and_not_marked(copied):
