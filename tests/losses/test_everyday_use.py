@@ -139,6 +139,19 @@ def test_compiled_losses_are_the_same(name, backend):
         torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-7)
 
 
+@EACH
+@pytest.mark.filterwarnings("ignore")  # as above
+def test_compiled_losses_are_not_compiled_again_in_every_step(name):
+    torch._dynamo.reset()
+    loss, network = LOSSES[name](), new_model()
+    compiled = torch.compile(loss, backend="eager", dynamic=False)
+    with torch._dynamo.config.patch(fail_on_recompile_limit_hit=True):  # the limit is 8
+        _, y = batch(0)  # the same number of rows of each class: another one is another shape, which is compiled again
+        for seed in range(12):
+            x, _ = batch(seed)
+            compiled(network(x), y).backward()
+
+
 def test_the_example_in_plain_pytorch_runs_and_learns(capsys):
     before, after = runpy.run_path(str(EXAMPLES / "plain_pytorch.py"))["train"]()
     assert after > before + 0.1

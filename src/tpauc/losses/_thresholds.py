@@ -71,7 +71,7 @@ class TrackedThresholds(nn.Module):
         positive = y > 0.5
         u = hardness_logits(logits, members)
         levels = self.levels.to(u)
-        if levels.max().item() == UNSET:
+        if bool(levels.max() == UNSET):  # a number would be compiled in by torch.compile, anew in every step
             levels = torch.where(levels == UNSET, self._quantiles(u, members), levels)
             if update:
                 self._store(levels, u, members)

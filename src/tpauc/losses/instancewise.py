@@ -76,6 +76,8 @@ class InstanceWiseTPAUCLoss(SaddleLoss):
     def ascent_variables(self) -> list[nn.Parameter]:
         return [self.g]
 
+    # Its sums are numbers, which torch.compile would compile in, anew in every step.
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the saddle function at the current ``a``, ``b`` and ``g``, a tensor of shape (), at least float32."""
         refuse_transforms(self, logits=logits, labels=labels)
