@@ -34,7 +34,8 @@ def assert_same(found, expected, rtol=1e-8):
 def assert_same_state(found, expected):
     assert found.keys() == expected.keys()
     for key, value in expected.items():
-        assert torch.equal(found[key], value), key
+        same = torch.equal(found[key], value) if isinstance(value, torch.Tensor) else found[key] == value
+        assert same, key
 
 
 def assert_only_training_changes_the_state(loss, **options):
@@ -56,16 +57,25 @@ def assert_only_training_changes_the_state(loss, **options):
 def assert_resumes(make_loss, with_indices):
     """Check that 200 steps equal 100 steps, a file, and 100 steps, bit for bit; the data have 90 rows."""
 
+    def batch_of(step):
+        rows = torch.randint(0, 90, (24,), generator=torch.Generator().manual_seed(step))
+        x = torch.randn(90, 3, generator=torch.Generator().manual_seed(1))[rows]
+        return x, rows < 30, {"indices": rows} if with_indices else {}
+
+    assert_resumes_halfway(lambda: torch.nn.Linear(3, 1), make_loss, batch_of)
+
+
+def assert_resumes_halfway(make_model, make_loss, batch_of):
+    """Check it for a model and its loss, where ``batch_of(step)`` returns x, labels and options; return the loss."""
+
     def new():
         torch.manual_seed(0)
-        return torch.nn.Linear(3, 1), make_loss()
+        return make_model(), make_loss()
 
     def train(model, loss, first, last):
         for step in range(first, last):
-            rows = torch.randint(0, 90, (24,), generator=torch.Generator().manual_seed(step))
-            x = torch.randn(90, 3, generator=torch.Generator().manual_seed(1))[rows]
-            options = {"indices": rows} if with_indices else {}
-            gradients = torch.autograd.grad(loss(model(x), rows < 30, **options), list(model.parameters()))
+            x, labels, options = batch_of(step)
+            gradients = torch.autograd.grad(loss(model(x), labels, **options), list(model.parameters()))
             with torch.no_grad():
                 for parameter, gradient in zip(model.parameters(), gradients, strict=True):
                     parameter -= 0.1 * gradient
@@ -81,6 +91,7 @@ def assert_resumes(make_loss, with_indices):
     train(*resumed, 100, 200)
     for part, expected in zip(resumed, whole, strict=True):
         assert_same_state(part.state_dict(), expected.state_dict())
+    return whole[1]
 
 
 def assert_survives_extreme_batches(loss, dtype, with_indices):

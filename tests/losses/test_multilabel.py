@@ -1,12 +1,11 @@
 """`MultiLabelLoss` equals a loop over columns, in value, gradient and state."""
 
-import io
-
 import pytest
 import torch
 from torch import nn
 
 from processes import run_in_processes
+from stateful_losses import assert_resumes_halfway, assert_same_state
 from tpauc import (
     Anchored,
     ClassBalancedCrossEntropy,
@@ -199,44 +198,16 @@ def test_kl_of_larger_batches_equals_a_loop():
             torch.testing.assert_close(together(loss, *batch), loop(alone, *batch), **TIGHT)
 
 
-def assert_same_state(first, second):
-    assert first.keys() == second.keys()
-    for name, value in first.items():
-        if isinstance(value, torch.Tensor):
-            assert torch.equal(value, second[name]), name
-        else:
-            assert value == second[name]
-
-
 @pytest.mark.parametrize("make", STATEFUL.values(), ids=STATEFUL)
 def test_200_steps_equal_100_and_save_load_and_100(make):
     """With the model that the loss trains."""
 
-    def new():
-        torch.manual_seed(0)
-        return nn.Linear(3, K), MultiLabelLoss(make(), K)
+    def batch_of(step):
+        _, labels = example_batch(step, n=12, unknown=0.1)
+        return torch.randn(12, 3, generator=torch.Generator().manual_seed(step)), labels, {}
 
-    def train(model, loss, first, last):
-        for step in range(first, last):
-            _, labels = example_batch(step, n=12, unknown=0.1)
-            x = torch.randn(12, 3, generator=torch.Generator().manual_seed(step))
-            gradients = torch.autograd.grad(loss(model(x), labels), list(model.parameters()))
-            with torch.no_grad():
-                for parameter, gradient in zip(model.parameters(), gradients, strict=True):
-                    parameter -= 0.1 * gradient
-
-    whole, half, resumed = new(), new(), new()
-    train(*whole, 0, 200)
-    train(*half, 0, 100)
-    file = io.BytesIO()
-    torch.save([part.state_dict() for part in half], file)
-    file.seek(0)
-    for part, state in zip(resumed, torch.load(file, weights_only=True), strict=True):
-        part.load_state_dict(state)
-    train(*resumed, 100, 200)
-    for part, expected in zip(resumed, whole, strict=True):
-        assert_same_state(part.state_dict(), expected.state_dict())
-    assert all(name.startswith("losses.") for name in whole[1].state_dict())
+    trained = assert_resumes_halfway(lambda: nn.Linear(3, K), lambda: MultiLabelLoss(make(), K), batch_of)
+    assert all(name.startswith("losses.") for name in trained.state_dict())
 
 
 @pytest.mark.parametrize(("reduction", "reduce"), [("mean", torch.mean), ("sum", torch.sum)])
