@@ -410,7 +410,7 @@ def test_all_cores_give_the_same_trees(monkeypatch):
 
 
 def test_frames_names_and_missing_values():
-    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame = pd.DataFrame(X.copy(), columns=list("abcdef"))  # pandas 2 would write into X
     frame.loc[::7, "a"] = np.nan
     booster = a_booster(pos_label="fraud").fit(frame[TRAIN], np.where(Y[TRAIN] == 1, "fraud", "fine"))
     assert list(booster.feature_names_in_) == list("abcdef")
