@@ -142,10 +142,11 @@ def test_compiled_losses_are_the_same(name, backend):
 @EACH
 @pytest.mark.filterwarnings("ignore")  # as above
 def test_compiled_losses_are_not_compiled_again_in_every_step(name):
+    """Dynamo raises at the limit, which is 8 compilations of a function."""
     torch._dynamo.reset()
     loss, network = LOSSES[name](), new_model()
     compiled = torch.compile(loss, backend="eager", dynamic=False)
-    with torch._dynamo.config.patch(fail_on_recompile_limit_hit=True):  # the limit is 8
+    with torch._dynamo.config.patch(fail_on_recompile_limit_hit=True):
         _, y = batch(0)  # the same number of rows of each class: another one is another shape, which is compiled again
         for seed in range(12):
             x, _ = batch(seed)
